@@ -9,7 +9,7 @@
  *     the data       so many sectors, but none of a discard
  *
  * All numbers are little endian, and sectors have the size that the first one tells.  An entry with
- * FLUSH and sectors gives a flush and a write.  A mark is passed over and counted.
+ * FLUSH and sectors gives a flush and a write.  The text of a mark follows its entry in the same sector.
  *
  * The log has no times and no reads: all requests have time 0, in the order in which they were
  * completed.  Behind the last entry the log device holds anything, which is not read.  In messages the
@@ -63,6 +63,26 @@ static int take_super(struct fe_trace_reader *r, const uint8_t *p, size_t have, 
     return 0;
 }
 
+/* The text follows the entry, in the same sector. */
+static int take_mark(struct fe_trace_reader *r, const uint8_t *p, size_t have,
+                     struct fe_trace_rec *rec, struct fe_err *err)
+{
+    const struct log_reader *s = r->state;
+    uint64_t len = number(p + 24, 8);
+
+    if (!r->opt.marks)
+        return fe_trace_skip(r);
+    if (len > s->sector_size - ENTRY)
+        return fe_trace_bad(r, err, "a mark of %llu bytes does not fit its sector",
+                            (unsigned long long)len);
+    if (len > FE_TRACE_MARK_MAX)
+        return fe_trace_bad(r, err, "a mark of %llu bytes; at most %d are read",
+                            (unsigned long long)len, FE_TRACE_MARK_MAX);
+    if (have < ENTRY + len)
+        return fe_trace_bad(r, err, "the log ends before its last entry");
+    return fe_trace_take_mark(r, (struct fe_span){(const char *)p + ENTRY, (size_t)len}, rec, err);
+}
+
 static int take_entry(struct fe_trace_reader *r, const uint8_t *p, size_t have,
                       struct fe_trace_rec *rec, struct fe_err *err)
 {
@@ -80,7 +100,9 @@ static int take_entry(struct fe_trace_reader *r, const uint8_t *p, size_t have,
         return fe_trace_bad(r, err, "sector or number of sectors is beyond 2^63 bytes");
     s->follow = s->sector_size + (flags & DISCARD ? 0 : bytes);
     s->entries--;
-    if ((flags & MARK) || (bytes == 0 && !(flags & FLUSH)))
+    if (flags & MARK)
+        return take_mark(r, p, have, rec, err);
+    if (bytes == 0 && !(flags & FLUSH))
         return fe_trace_skip(r);
     rec->len = bytes;
     rec->type = flags & DISCARD ? FE_REQ_TRIM : FE_REQ_WRITE;
@@ -128,6 +150,6 @@ const struct fe_trace_format fe_trace_dmlogwrites = {
     .reader_state = sizeof(struct log_reader),
     .starts = starts,
     .take = take,
-    .take_bytes = ENTRY,
+    .take_bytes = ENTRY + FE_TRACE_MARK_MAX,
     .end = end,
 };

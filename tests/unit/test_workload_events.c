@@ -433,6 +433,56 @@ static void test_dm_log_writes(void **state)
     assert_int_equal(l.rec[4].line, 5);
 }
 
+/* A log of one mark, whose text is so long. */
+static struct bytes log_of_mark(const char *text, uint64_t len)
+{
+    struct bytes b = {.big = false};
+    add_super(&b, 2, 512);
+    add(&b, 0, 8);
+    add(&b, 0, 8);
+    add(&b, 8, 8);
+    add(&b, len, 8);
+    for (uint64_t i = 0; i < 480; i++)
+        add(&b, i < strlen(text) ? (uint8_t)text[i] : i < len ? 'm' : 0x5a, 1);
+    add_entry(&b, 8, 2, 0, 512);
+    return b;
+}
+
+static void test_dm_log_writes_marks(void **state)
+{
+    const struct fe_trace_options opt = {.marks = true};
+    struct bytes b = log_of_mark("fsync 7", 7);
+    struct fe_trace_reader *r;
+    struct fe_trace_rec rec;
+    FILE *f = fmemopen(b.at, b.n, "r");
+    (void)state;
+    assert_int_equal(fe_trace_reader_open(&r, f, "t", &opt, NULL), 0);
+    assert_int_equal(fe_trace_read(r, &rec, 1, NULL), 1);
+    assert_int_equal(rec.type, FE_TRACE_MARK);
+    assert_string_equal(rec.mark, "fsync 7"); /* and not what is behind it in the sector */
+    assert_int_equal(fe_trace_read(r, &rec, 1, NULL), 1);
+    check_rec(&rec, 0, FE_REQ_WRITE, 4096, 1024, false);
+    assert_int_equal(fe_trace_read(r, &rec, 1, NULL), 0);
+    fe_trace_reader_close(r);
+    fclose(f);
+    b = log_of_mark("", 400);
+    assert_int_equal(load_bytes(&b, &opt).n, 2);
+    static const struct {
+        uint64_t len;
+        const char *text, *told;
+    } wrong[] = {{0, "", "a mark is 1 to 400 bytes"}, {3, "a\nb", "control characters"},
+                 {401, "", "t:1: a mark of 401 bytes; at most 400"},
+                 {481, "", "t:1: a mark of 481 bytes does not fit its sector"},
+                 {UINT64_MAX, "", "does not fit its sector"}};
+    for (size_t i = 0; i < ft_array_len(wrong); i++) {
+        b = log_of_mark(wrong[i].text, wrong[i].len);
+        struct loaded l = load_bytes(&b, &opt);
+        if (l.result != -EINVAL || !strstr(l.err.text, wrong[i].told))
+            fail_msg("'%s' is not '%s'", l.err.text, wrong[i].told);
+        assert_int_equal(load_bytes(&b, &(struct fe_trace_options){.marks = false}).skipped, 1);
+    }
+}
+
 static void test_dm_log_writes_with_large_sectors(void **state)
 {
     const struct fe_trace_options none = {0};
@@ -512,6 +562,7 @@ int main(void)
         cmocka_unit_test(test_biosnoop),
         cmocka_unit_test(test_biosnoop_columns),
         cmocka_unit_test(test_dm_log_writes),
+        cmocka_unit_test(test_dm_log_writes_marks),
         cmocka_unit_test(test_dm_log_writes_with_large_sectors),
         cmocka_unit_test(test_dm_log_writes_mistakes),
         cmocka_unit_test(test_iolog_passes_over_sync_file_range),
