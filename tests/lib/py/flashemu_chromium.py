@@ -5,12 +5,15 @@ It has no window, no network and a folder of its own.
 """
 
 import base64
+import contextlib
 import json
 import os
 import select
 import shutil
+import signal
 import subprocess
 import tempfile
+import threading
 import time
 
 from flashemu_script import PROGRAM_HANG_S
@@ -36,7 +39,8 @@ class Browser:
             [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
              "--no-first-run", "--disable-dev-shm-usage", "--host-resolver-rules=MAP * ~NOTFOUND",
              "--user-data-dir=" + self._folder, "--remote-debugging-pipe",
-             "about:blank"], preexec_fn=hand_over, close_fds=False, stdin=subprocess.DEVNULL,
+             "about:blank"], preexec_fn=hand_over, close_fds=False,
+            start_new_session=True, stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         os.close(to_read)
         os.close(to_write)
@@ -132,9 +136,26 @@ class Browser:
         return [(n["role"]["value"], n.get("name", {}).get("value", "")) for n in nodes
                 if not n.get("ignored") and "role" in n]
 
-    def slow(self, times):
-        """Makes the page's processor so many times slower."""
-        self.call("Emulation.setCPUThrottlingRate", rate=times)
+    @contextlib.contextmanager
+    def slowed(self, times):
+        """Makes the browser so many times slower, workers as well, which the throttle of its
+        developer tools leaves out: it is stopped for that share of each 40 ms."""
+        over = threading.Event()
+
+        def hold():
+            while not over.is_set():
+                os.killpg(self._process.pid, signal.SIGSTOP)
+                time.sleep(0.04 * (times - 1) / times)
+                os.killpg(self._process.pid, signal.SIGCONT)
+                time.sleep(0.04 / times)
+
+        thread = threading.Thread(target=hold)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
 
     def errors(self):
         """What the browser complains about, and what the page asked of a network."""
