@@ -29,7 +29,7 @@ static const char align_help[] =
     "The part of the device that is used has been written once before.\n"
     "If [provenance] says that the page, the unit or the map was taken from another device\n"
     "and not measured, that stands first, and there is no advice.  What it says a fitted\n"
-    "profile is far off at stands first, too.\n\n"
+    "profile is far off at follows.\n\n"
     "  --start START,...    these starts: sizes (4M), or sectors of 512 bytes (63s);\n"
     "                       the default is 63s, 32K, 64K, ... 8M and the device's own unit\n"
     "  --json               the same as JSON\n"

@@ -104,8 +104,6 @@ void unmeasured_say(FILE *out, const struct unmeasured *u)
 {
     if (u->few)
         fprintf(out, "%s.  ", u->few);
-    if (u->worst)
-        fprintf(out, "%s.  ", u->worst);
     for (uint32_t i = 0; i < u->n; i++) {
         uint32_t first = 0;
         while (!same_source(u->value[first], u->value[i]))
@@ -113,4 +111,6 @@ void unmeasured_say(FILE *out, const struct unmeasured *u)
         if (first == i)
             say_source(out, u, i);
     }
+    if (u->worst)
+        fprintf(out, "%s.  ", u->worst);
 }
