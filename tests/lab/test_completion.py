@@ -49,6 +49,15 @@ def test_words():
     assert offered("advise", "ideal", "--workload", "lo") == ["log"]
 
 
+def test_what_was_meant():
+    for words, want in ((["adivse", "ideal"], "; did you mean advise? (try"),
+                        (["advise", "ideal", "--worklaod", "log"], "; did you mean --workload? (try"),
+                        (["xyzzy"], ") (try")):
+        code, out, err = lab(*words)
+        assert code == 2 and out == "" and err.count("\n") == 1 and want in err, (words, err)
+    assert good("-V") == good("--version") == good("advise", "-V") == good("run", "--version")
+
+
 def test_the_manual_has_every_command_and_option():
     text = read(os.path.join(TOP, "docs/man/flashemu-lab.1"))
     for command in commands():

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import json
 import os
 import re
@@ -51,8 +52,19 @@ class _Parser(argparse.ArgumentParser):
     """Wrong use is one line, as the C program says it."""
 
     def error(self, message: str) -> NoReturn:
-        print(f"flashemu-lab: {message} (try {self.prog} --help)", file=sys.stderr)
+        print(f"flashemu-lab: {message}{self._meant(message)} (try {self.prog} --help)",
+              file=sys.stderr)
         sys.exit(2)
+
+    def _meant(self, message: str) -> str:
+        """The command or the option that somebody may have meant, as a question."""
+        typed = re.search(r"invalid choice: '([^']*)'|unrecognized arguments: (--[^ =]*)", message)
+        if not typed:
+            return ""
+        names = list(commands(self)) if typed[1] else [
+            option for action in self._actions for option in action.option_strings]
+        near = difflib.get_close_matches(typed[1] or typed[2], names, 1)
+        return f"; did you mean {near[0]}?" if near else ""
 
 
 def _common(command: argparse.ArgumentParser) -> None:
@@ -79,7 +91,7 @@ def build_parser() -> argparse.ArgumentParser:
     """The parser of the whole command line; the completion walks it."""
     parser = _Parser(prog="flashemu-lab", description=_ABOUT, allow_abbrev=False,
                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--version", action="store_true", help="print the version")
+    parser.add_argument("-V", "--version", action="store_true", help="print the version")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
 
     def add(name: str, about: str) -> argparse.ArgumentParser:
@@ -556,6 +568,9 @@ def _dispatch(argv: Sequence[str]) -> int:
         print("\n".join(complete(parser, argv[0])))
         return 0
     known = commands(parser)
+    if argv and argv[0] in known and {"--version", "-V"} & set(argv[1:2]):
+        print(f"flashemu-lab {Tool().version}")
+        return 0
     if argv and argv[0] in known:  # options may stand between operands
         name, arguments = argv[0], known[argv[0]].parse_intermixed_args(list(argv[1:]))
     else:
