@@ -1,0 +1,116 @@
+# shellcheck shell=bash
+# What a filesystem makes of each way in which a card ends.  It runs in the guest:
+#
+#   tools/vm/serve -- ssd-page size=384M clock=virtual device.discard=yes cache.size=8M \
+#       cache.volatile=yes cache.idle_flush=no -- tools/vm/ends.sh [FILESYSTEM [LIE[+cut|+trim]...]]
+#
+# Eight old files are written honestly; then the lie begins, eight new files are written and the old
+# ones overwritten, and the filesystem is synced.  With `cut` power fails behind that, with `trim` a
+# file is removed and fstrim runs before.  Then it is mounted anew.  It prints for each
+#
+#   FILESYSTEM LIE write=ok|failed mount=ok|failed old=N new=N errors=N fsck=ok|CODE
+#
+# where `old` and `new` are how many of eight files have what was written last, and `errors` how many
+# lines of the kernel's log speak of errors.
+set -euo pipefail
+export LC_ALL=C
+
+N=8
+dev=$(attach "$NBD_PORT")
+mkdir -p /mnt /run/ends
+head -c 300000 /dev/urandom >/run/ends/noise
+
+order() {
+    local reply
+    reply=$(ctl "$CTL_PORT" "$1")
+    case $reply in *'"ok":true'*) ;; *) fail "$1: $reply" ;; esac
+}
+lie() { order "{\"cmd\":\"set\",\"args\":[\"faults.lie\",\"$1\"]}"; }
+
+make_fs() {
+    case $1 in
+    vfat) mkfs.vfat -F 32 -I "$dev" ;;
+    ext4) mke2fs -q -F -t ext4 "$dev" ;;
+    f2fs) mkfs.f2fs -q -f "$dev" ;;
+    xfs) mkfs.xfs -q -f -K "$dev" ;;
+    btrfs) mkfs.btrfs -q -f "$dev" ;;
+    esac >/dev/null 2>&1
+}
+
+check_fs() {
+    case $1 in
+    vfat) fsck.vfat -n "$dev" ;;
+    ext4) e2fsck -fn "$dev" ;;
+    f2fs) fsck.f2fs --dry-run "$dev" ;;
+    xfs) xfs_repair -n "$dev" ;;
+    btrfs) btrfs check --readonly "$dev" ;;
+    esac >/dev/null 2>&1
+}
+
+# File number $2 of age $1: its name, and a hundred kilobytes that follow from it.
+content() {
+    echo "$1 $2"
+    head -c $((100000 + $2 * 7919)) /run/ends/noise | tail -c 100000
+}
+
+write_files() {
+    local i
+    for ((i = 0; i < N; i++)); do content "$2" "$i" >"/mnt/$1$i" || return; done
+    sync -f /mnt
+}
+
+# How many files NAME0, NAME1 ... are those of this age.
+right() {
+    local i n=0
+    for ((i = 0; i < N; i++)); do
+        ! content "$2" "$i" | cmp -s - "/mnt/$1$i" || n=$((n + 1))
+    done
+    echo $n
+}
+
+errors() { dmesg | grep -ciE 'error|corrupt|fail|invalid|bad ' || :; }
+
+# one FILESYSTEM LIE [trim|cut]
+one() {
+    local fs=$1 write=ok mount=ok old=- new=- fsck=ok before what=${3-}
+    lie none
+    make_fs "$fs" || fail "mkfs $fs"
+    mount -t "$fs" "$dev" /mnt
+    write_files old 1
+    umount /mnt
+    mount -t "$fs" "$dev" /mnt
+    before=$(errors)
+    lie "$2"
+    [ "$what" != trim ] || { rm /mnt/old0; sync -f /mnt; fstrim /mnt || :; }
+    { write_files new 1 && write_files old 2; } 2>/dev/null || write=failed
+    if [ "$what" = cut ]; then
+        order '{"cmd":"power-cut"}'
+        umount /mnt 2>/dev/null || umount -l /mnt
+        order '{"cmd":"power-on"}'
+    else
+        umount /mnt 2>/dev/null || umount -l /mnt
+    fi
+    echo 3 >/proc/sys/vm/drop_caches
+    blockdev --flushbufs "$dev" || :
+    if timeout 60 mount -t "$fs" "$dev" /mnt 2>/dev/null; then
+        old=$(right old 2 2>/dev/null) new=$(right new 1 2>/dev/null)
+        umount /mnt 2>/dev/null || umount -l /mnt
+    else
+        mount=failed
+    fi
+    timeout 60 bash -c "dev=$dev; $(declare -f check_fs); check_fs $fs" || fsck=$?
+    echo "$fs $2 write=$write mount=$mount old=$old new=$new errors=$(($(errors) - before)) fsck=$fsck"
+}
+
+fs=${1:-ext4}
+shift || :
+[ $# -gt 0 ] || set -- none flush-ignored+cut flush-late+cut lost-write misdirected-write:1K \
+    misdirected-read:1K stale-read:64M unstable-read stuck-read:0 capacity:192M wide-trim:4M+trim
+for what in "$@"; do
+    case $what in
+    *+*) one "$fs" "${what%+*}" "${what#*+}" ;;
+    *) one "$fs" "$what" ;;
+    esac
+done
+lie none
+detach "$dev"
