@@ -77,7 +77,7 @@ class Drop {
   #table({title, columns, rows}) {
     const most = Math.max(...rows.map(r => r[1]).filter(Number.isFinite), 0) || 1;
     const cell = x => make("td", {class: "n"}, Number.isFinite(x) ? digits(x) : "–");
-    return make("div", {class: "scroll"}, make("table", {}, make("caption", {}, title),
+    return make("div", {class: "scroll", tabindex: 0, role: "region", "aria-label": title}, make("table", {}, make("caption", {}, title),
       make("thead", {}, make("tr", {}, make("th", {scope: "col"}, ""), ...columns.map(c =>
         make("th", {scope: "col", class: "n"}, c.unit ? `${c.name}, ${c.unit}` : c.name)))),
       make("tbody", {}, ...rows.map(([name, ...values]) => make("tr", {},
