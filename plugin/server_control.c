@@ -9,6 +9,7 @@
 #include "server_internal.h"
 
 #include "base/quantity.h"
+#include "flashemu/faults.h"
 #include "obs/json_text.h"
 #include "obs/health_json.h"
 #include "obs/metrics.h"

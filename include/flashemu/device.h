@@ -180,32 +180,6 @@ int fe_device_set(struct fe_device *dev, const char *key, const char *value, str
 
 const struct fe_profile *fe_device_profile(const struct fe_device *dev);
 
-/* ---- faults on purpose; flashemu/map.h shows the blocks ---- */
-
-/* Makes a chip block bad: its data go to a spare block, which takes device time.  Without a spare
- * block it is the end of the device's life.  -EINVAL with a message if there is no such block, if it
- * is bad already, or without power; the host's errno if the image cannot be written.  The same holds
- * for the next two functions. */
-int fe_device_mark_bad(struct fe_device *dev, uint64_t now_ns, fe_chip_block block,
-                       struct fe_err *err);
-
-/* Flips that many more bits of a page, in its first codeword; ppn counts pages of chip blocks.
- * They stay wrong until the page is programmed again.  -EINVAL also if the page is erased. */
-int fe_device_flip(struct fe_device *dev, fe_ppn ppn, uint32_t bits, struct fe_err *err);
-
-/* Says that a chip block has been erased so many times. */
-int fe_device_set_cycles(struct fe_device *dev, fe_chip_block block, uint32_t cycles,
-                         struct fe_err *err);
-
-/* The next request takes that much longer. */
-void fe_device_hang(struct fe_device *dev, uint64_t ns);
-
-/* The device leaves the bus until that time: requests get FE_GONE immediately and do nothing. */
-void fe_device_disconnect(struct fe_device *dev, uint64_t until_ns);
-
-/* Whether the device works at its present time.  O(1). */
-enum fe_condition fe_device_condition(const struct fe_device *dev);
-
 /* Checks every invariant of the translation layer and of the medium: 0, or -EIO and what is wrong.
  * O(pages).  The invariants need not hold while power is off, nor at the end of the device's life,
  * because that may come in the middle of a step. */

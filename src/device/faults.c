@@ -18,6 +18,7 @@
  */
 #include "device/internal.h"
 
+#include "flashemu/faults.h"
 #include "flashemu/map.h"
 
 #include <errno.h>

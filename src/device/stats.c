@@ -13,6 +13,7 @@
  */
 #include "device/internal.h"
 #include "device/snapshot.h"
+#include "flashemu/faults.h"
 
 #include <math.h>
 #include <stdlib.h>

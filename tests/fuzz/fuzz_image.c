@@ -16,6 +16,7 @@
 #include "lib/image_kinds.h"
 
 #include "flashemu/device.h"
+#include "flashemu/faults.h"
 #include "ftl/ftl.h"
 #include "store/image.h"
 

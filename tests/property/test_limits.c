@@ -8,6 +8,7 @@
 #include "lib/unit.h"
 
 #include "device/internal.h"
+#include "flashemu/faults.h"
 #include "lib/rand.h"
 
 #include <errno.h>

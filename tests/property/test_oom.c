@@ -21,6 +21,7 @@
 #include "lib/ftl_params.h"
 
 #include "flashemu/device.h"
+#include "flashemu/faults.h"
 #include "ftl/ftl.h"
 #include "nand/wear.h"
 

@@ -5,6 +5,7 @@
 #include "lib/device.h"
 #include "lib/unit.h"
 
+#include "flashemu/faults.h"
 #include "flashemu/map.h"
 #include "ftl/ftl.h"
 #include "nand/ops.h"

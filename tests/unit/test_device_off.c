@@ -7,6 +7,7 @@
 #include "lib/unit.h"
 
 #include "device/internal.h"
+#include "flashemu/faults.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -6,6 +6,7 @@
 #include "lib/unit.h"
 
 #include "device/internal.h"
+#include "flashemu/faults.h"
 #include "flashemu/map.h"
 #include "nand/undo.h"
 #include "store/image_format.h"
