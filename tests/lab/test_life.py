@@ -67,9 +67,10 @@ def test_cards_differ():
 
 
 def test_two_pools_share_the_spares():
-    """Of the first pool 3 blocks fail at 100 and of the second 5 at 70; the sixth failure ends it."""
+    """Three places fail at 100, 200, 300 and five at 70, 140, 210..., because spares wear, too."""
     pools = [Pool("a", 3, 1, 100), Pool("b", 5, 1, 70)]
-    for spares, when, who in ((4, 70, "b"), (5, 100, "a"), (7, 100, "a"), (30, 100, "a")):
+    for spares, when, who in ((4, 70, "b"), (5, 100, "a"), (7, 100, "a"), (8, 140, "b"),
+                              (30, 350, "b")):
         found = lives.draw(pools, spares, NONE, cards=10)
         assert np.allclose(found.bytes, when) and found.ends[who] == 1, (spares, found)
 
@@ -154,6 +155,19 @@ def test_a_replay_to_death_agrees():
             ((*FULL, *spread), wide, "gen:zipf,op=write,bs=4K,size=4M,count=100M")):
         ratio = death(tool, "ssd-page", settings, work, 100, lives_of)
         assert 0.9 < ratio < 1.1, (settings, work, ratio)
+
+
+SLC = ("nand.cell=mlc", "nand.blocks_per_plane=64", "faults.spare_blocks=6", "device.capacity=40M",
+       "ftl.slc_mode=static", "ftl.slc_blocks=32", "ftl.slc_run=64K", "nand.slc_endurance=300")
+
+
+def test_an_slc_cache_and_its_folds():
+    """Its blocks wear by themselves; in pauses it is emptied so early that one block does all."""
+    for work in ("gen:zipf,op=write,bs=4K,size=8M,count=100M",
+                 "gen:random,op=write,bs=4K,size=32M,count=100M",
+                 "gen:zipf,op=write,bs=4K,size=8M,count=100M,think=100ms"):
+        ratio = death(Tool(), "ssd-page", (*SLC, "device.used=20M"), work, 100, NONE)
+        assert 0.9 < ratio < 1.1, (work, ratio)
 
 
 def test_blocks_at_rest_do_not_share_the_wear():

@@ -85,6 +85,17 @@ def factor(spread: Spread, share: Array) -> Array:
     return found
 
 
+def _failures(rng: np.random.Generator, cards: int, n: int, k: int, spread: Spread) -> Array:
+    """When the first k of n blocks fail, in endurances; at least k numbers for each card.  A spare
+    wears as fast as the block whose place it takes, so few places take one spare after the other.
+    """
+    if n >= k:
+        return factor(spread, _smallest(rng, cards, n, k))
+    each = factor(spread, rng.random((cards, -(-k // n), n)))
+    found: Array = np.cumsum(each, axis=1).reshape(cards, -1)
+    return found
+
+
 def draw(pools: Sequence[Pool], spares: int, spread: Spread, seed: int = 1,
          cards: int = DRAWS) -> Lives:
     """The lives of so many cards; at least one pool wears."""
@@ -93,10 +104,9 @@ def draw(pools: Sequence[Pool], spares: int, spread: Spread, seed: int = 1,
     own = np.exp(spread.device * rng.permutation(normal)[:, None])
     ends, owners = [], []
     for i, pool in enumerate(pools):
-        k = min(spares + 1, pool.blocks)
-        share = _smallest(rng, cards, pool.blocks, k)
-        ends.append(own * pool.cycles * factor(spread, share) / pool.rate)
-        owners.append(np.full((cards, k), i))
+        failures = _failures(rng, cards, pool.blocks, spares + 1, spread)
+        ends.append(own * pool.cycles * failures / pool.rate)
+        owners.append(np.full(failures.shape, i))
     all_ends, all_owners = np.concatenate(ends, axis=1), np.concatenate(owners, axis=1)
     last = min(spares, all_ends.shape[1] - 1)
     place = np.argpartition(all_ends, last, axis=1)[:, last:last + 1]

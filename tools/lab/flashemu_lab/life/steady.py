@@ -75,7 +75,10 @@ def judge(result: Json, card: Card, name: str) -> Steady:
     # Which blocks take part, all passes say; how fast they wear, the last one.
     each = last["host_bytes"] / max(1, last["erases"])
     written = sum(p["erases"] for p in passes[1:] or passes) * each
-    pools, cold = _pools(r["blocks"], written, card, result["ftl"]["wear_moves"] > 0)
+    blocks = r["blocks"]
+    if card.values.get("ftl.slc_mode") == "static" and result["ftl"]["slc_folds"]:
+        blocks = cache_marked(blocks, int(card.values["ftl.slc_blocks"]))
+    pools, cold = _pools(blocks, written, card, result["ftl"]["wear_moves"] > 0)
     if not pools:
         raise LabError(f"{name} on {card.profile}: {result['records']} requests erase no block, so "
                        "nothing is known about its wear; --most N replays more")
@@ -94,6 +97,24 @@ def unlevelled(rows: list[dict[str, Any]]) -> list[tuple[int, float]]:
     variance = sum(r["blocks"] * (r["erases"] - mean) ** 2 for r in rows) / n
     own = math.sqrt(max(0.0, 1 - mean / variance)) if variance else 0.0
     return [(r["blocks"], max(mean + own * (r["erases"] - mean), 1e-9)) for r in rows]
+
+
+def cache_marked(blocks: list[dict[str, Any]], size: int) -> list[dict[str, Any]]:
+    """The rows with `size` blocks of an SLC cache marked.  A block of it that is empty carries no
+    mark, so those are taken that were erased about as often as the marked ones, or most often."""
+    marked = [b for b in blocks if b["slc"]]
+    left = size - sum(b["blocks"] for b in marked)
+    typical = max((b["erases"] for b in marked), default=max(b["erases"] for b in blocks))
+
+    def distance(b: dict[str, Any]) -> float:
+        return float(abs(b["erases"] - typical))
+    found = list(marked)
+    for b in sorted((b for b in blocks if not b["slc"]), key=distance):
+        taken = max(0, min(left, b["blocks"])) if not b["rests"] else 0
+        left -= taken
+        found += [{**b, "slc": slc, "blocks": n} for slc, n in ((True, taken),
+                                                                (False, b["blocks"] - taken)) if n]
+    return found
 
 
 def _pools(blocks: list[dict[str, Any]], written: float, card: Card,
