@@ -119,7 +119,8 @@ def main():
     for name, m in cards(arguments.paths):
         if arguments.only.lower() not in name.lower():
             continue
-        relatives.shipped = lambda *words, mine=own(name): [
+        mine = own(name)
+        relatives.shipped = lambda *words, mine=mine: [
             c for c in shipped(*words) if c.relative != mine]
         kept, left = halves(m)
         half = replace(m, points=tuple(m.points[i] for i in kept))
