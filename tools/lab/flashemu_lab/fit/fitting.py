@@ -112,10 +112,9 @@ class Judged:
 
     @property
     def good(self) -> bool:
-        """Whether the profile does what the device did, where each kind of request counts as much
-        as any other."""
-        found = summed([k.off for k in self.kinds]) or self.all
-        return found.median <= GOOD_MEDIAN and found.near >= GOOD_SHARE
+        """Whether the profile is worth to be kept, by all points; what it is far off at is said
+        with it (`kinds`)."""
+        return self.all.median <= GOOD_MEDIAN and self.all.near >= GOOD_SHARE
 
 
 @dataclass
