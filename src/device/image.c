@@ -58,7 +58,7 @@ static int print_profile(const struct fe_profile *p, char **ret, size_t *ret_len
     if (!out)
         return fe_err_nomem(err, "text of the profile", 1);
     int r = fe_profile_print(p, out, err);
-    if (fclose(out) != 0 && r == 0)
+    if ((fclose(out) != 0 || !*ret) && r == 0) /* its last step makes the text as long as needed */
         r = fe_err_nomem(err, "text of the profile", *ret_len);
     if (r < 0)
         free(*ret);

@@ -111,6 +111,11 @@ def test_picture():
         space = "{http://www.w3.org/2000/svg}"
         assert len(list(root.iter(space + "title"))) == 10  # two starts, five patterns
         assert "transcend8g" in "".join(root.itertext())
+        colours = [r.get("fill") for r in root.iter(space + "rect")][1:]
+        slow, fast = colours[0], colours[1]  # sector 63 loses in the first column
+        assert slow != fast and colours[-2:] == [fast, slow], "the legend: good, slower"
+        assert [t.text for t in root.iter(space + "text")][-2:] == [
+            "within 5 % of the best rate of its column", "slower"]
 
 
 def test_bad_input():
@@ -217,7 +222,7 @@ def test_the_picture_says_what_was_taken():
             found.append(([t.text for t in root.iter("{http://www.w3.org/2000/svg}text")],
                           int(root.get("height"))))
     (before, height), (after, higher) = found
-    assert after[0].startswith("told: MB/s") and height == 66 + 2 * 20 + 12, (after, height)
+    assert after[0].startswith("told: MB/s") and height == 66 + 2 * 20 + 30, (after, height)
     lines = after[1:-(len(before) - 1)]
     assert " ".join(lines).startswith("3 figures <are> too little, and so on") and \
         " ".join(lines).endswith("taken from intenso4g: the allocation unit.  "), lines

@@ -204,7 +204,7 @@ def test_the_first_screen_in_a_clone():
     assert len(commands) == 5, commands
     with tempfile.TemporaryDirectory(prefix="fe") as folder:
         os.symlink(BUILD, os.path.join(folder, "build"))
-        os.symlink(os.path.join(ROOT, "tools"), os.path.join(folder, "tools"))
+        shutil.copytree(os.path.join(ROOT, "tools"), os.path.join(folder, "tools"))
         env = dict(os.environ, FLASHEMU_LAB_STORE=os.path.join(folder, "store"))
         for command in commands:
             serves = " serve " in command

@@ -66,7 +66,7 @@ int web_answer_json(json_t *value)
     answer = NULL;
     FILE *out = value ? open_memstream(&answer, &answer_len) : NULL;
     int bad = out ? json_dumpf(value, out, FE_STATS_JSON_FLAGS) : -1;
-    if (out && fclose(out) != 0)
+    if (out && (fclose(out) != 0 || !answer))
         bad = -1;
     json_decref(value);
     if (bad == 0)
@@ -173,7 +173,7 @@ int WEB_EXPORT(web_show)(void)
     FILE *out = open_memstream(&answer, &answer_len);
     int code = out ? fe_profile_print(fe_device_profile(web_device), out, &err)
                    : fe_err_nomem(&err, "a profile", 0);
-    if (out && fclose(out) != 0 && code == 0)
+    if (out && (fclose(out) != 0 || !answer) && code == 0)
         code = fe_err_nomem(&err, "a profile", 0);
     return code < 0 ? web_answer_error(code, &err) : 0;
 }

@@ -6,6 +6,7 @@
  *     31.5 KiB    ####### 3.58        ###### 3.43                longest bar of a panel is the
  *     32 KiB      ####### 3.61        ############ 6.1           best rate of its pattern
  *     :
+ *     what the colours mean
  *
  * A bar within 5 % of the best rate is green, every other bar is orange.  The number behind a bar
  * is the rate in MB/s.  The write amplification appears when the mouse rests on the bar.
@@ -19,6 +20,9 @@
 
 #include <math.h>
 #include <string.h>
+
+#define GOOD "#2e8b57"
+#define SLOW "#e0752d"
 
 enum { LEFT = 90, HEAD = 66, PANEL = 160, BAR = 100, ROW = 20, LINE = 16, LETTERS = 130 };
 
@@ -45,7 +49,7 @@ static void draw_panel(FILE *out, const struct align_result *a, uint32_t top, ui
         fprintf(out,
                 "<rect x=\"%u\" y=\"%u\" width=\"%.1f\" height=\"%d\" fill=\"%s\"><title>%s, write "
                 "amplification %.3g</title></rect>\n",
-                x, y, fmax(1, share * BAR), ROW - 5, share >= 0.95 ? "#2e8b57" : "#e0752d",
+                x, y, fmax(1, share * BAR), ROW - 5, share >= 0.95 ? GOOD : SLOW,
                 isinf(rate) ? "no delay" : fe_rate_text(rate, text), align_waf(&a->cell[i][p]));
         if (!isinf(rate))
             fprintf(out, "<text x=\"%.1f\" y=\"%u\">%.3g</text>\n", x + share * BAR + 4, y + 12,
@@ -88,10 +92,19 @@ static uint32_t draw_note(FILE *out, const char *note)
     return height;
 }
 
+/* One colour of the legend and what it means. */
+static void draw_key(FILE *out, uint32_t x, uint32_t y, const char *colour, const char *meaning)
+{
+    fprintf(out, "<rect x=\"%u\" y=\"%u\" width=\"12\" height=\"12\" fill=\"%s\"/>\n", x, y - 10,
+            colour);
+    fprintf(out, "<text x=\"%u\" y=\"%u\">%s</text>\n", x + 18, y, meaning);
+}
+
 static void draw(FILE *out, const struct align_result *a, const char *title, const char *note)
 {
     uint32_t top = HEAD + draw_note(NULL, note);
-    uint32_t width = LEFT + ALIGN_N_PATTERNS * PANEL, height = top + a->n_starts * ROW + 12;
+    uint32_t width = LEFT + ALIGN_N_PATTERNS * PANEL, bottom = top + a->n_starts * ROW;
+    uint32_t height = bottom + 30;
     char text[FE_ROUNDED_MAX];
 
     fprintf(out,
@@ -108,6 +121,8 @@ static void draw(FILE *out, const struct align_result *a, const char *title, con
                 top + i * ROW + 12, fe_size_text((double)a->start[i], text));
     for (uint32_t p = 0; p < ALIGN_N_PATTERNS; p++)
         draw_panel(out, a, top, p);
+    draw_key(out, LEFT, bottom + 14, GOOD, "within 5 % of the best rate of its column");
+    draw_key(out, LEFT + 2 * PANEL, bottom + 14, SLOW, "slower");
     fputs("</svg>\n", out);
 }
 

@@ -300,7 +300,8 @@ static int print_json(const struct command *c)
     }
     fputs(note, out);
     say_advice(out, c, &v);
-    if (fclose(out) != 0) {
+    if (fclose(out) != 0 || !text) {
+        free(text);
         free(note);
         return tool_error("out of memory");
     }

@@ -67,8 +67,8 @@ static int hash_of(const struct cuts_command *c, const struct cuts_work *work,
     char *text = NULL;
     size_t len = 0;
     FILE *f = open_memstream(&text, &len);
-    int r = f ? fe_profile_print(fe_device_profile(dev), f, err) : -ENOMEM;
-    if (f && fclose(f) != 0 && r == 0)
+    int r = f ? fe_profile_print(fe_device_profile(dev), f, err) : fe_err_nomem(err, "profile", 1);
+    if (f && (fclose(f) != 0 || !text) && r == 0)
         r = fe_err_nomem(err, "profile", len);
     struct fe_digest d = fe_digest_add_u64(work->digest, c->device.seed);
     d = fe_digest_add_u64(d, c->timed);

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What a command may replace: what it has made itself, and nobody has changed since.
 
-    a folder   is ours if its index.html is a page of flashemu-lab
+    a folder   is ours if its index.html is a page of flashemu-lab; or without one, as when the disk
+               became full, if its results.json, which is written first, is a result
     a page     is ours if it is one
     a profile  of fit, refine or advise ends in a line with the sum of the text before it, so that
                a number that somebody has changed is not lost
@@ -12,6 +13,7 @@ With --force everything is replaced.
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import zlib
 from pathlib import Path
@@ -76,12 +78,20 @@ def _check_page(path: Path) -> None:
         raise _refused(path)
 
 
+def _is_result(path: Path) -> bool:
+    try:
+        found = json.loads(_read(path)) if path.is_file() else None
+    except ValueError:
+        return False
+    return isinstance(found, dict) and {"format", "program"} <= found.keys()
+
+
 def _check_folder(folder: Path) -> None:
     if not folder.is_dir():
         return
     page = folder / "index.html"
     _check_page(page)
-    if not page.exists():
+    if not page.exists() and not _is_result(folder / "results.json"):
         for path in sorted(folder.iterdir()):
             if _IN_FOLDER.fullmatch(path.name):
                 raise _refused(path)

@@ -25,7 +25,8 @@ from .page import page
 
 
 def write_folder(table: Table, folder: Path) -> None:
-    """Writes all files of a result; the folder is made if it is not there."""
+    """Writes all files of a result; the folder is made if it is not there.  results.json comes first:
+    it says whose the others are."""
     make_folder(folder)
     try:
         for old in folder.iterdir():
@@ -33,8 +34,8 @@ def write_folder(table: Table, folder: Path) -> None:
                 old.unlink()
     except OSError as e:
         raise LabError(f"{folder}: {e.strerror}") from None
-    write_whole(folder / "experiment.toml", table.experiment.text)
     write_whole(folder / "results.json", result(table))
+    write_whole(folder / "experiment.toml", table.experiment.text)
     write_whole(folder / "results.csv", to_csv(table))
     converter = shutil.which("rsvg-convert")
     for i, drawn in enumerate(draw(table), 1):
