@@ -228,7 +228,7 @@ def test_open_units_that_no_point_speaks_about_have_a_source():
     verdict = next(i for i, line in enumerate(lines) if "comes near" in line)
     front = lines[:verdict]
     assert "Taken from transcend8g, not measured: units open in random order (4)." in front, lines
-    assert "Assumed, not measured: what a unit takes in random order (1572864)." in front, lines
+    assert "Assumed, not measured: what a unit takes in random order (1.5 MiB)." in front, lines
     assert "4 units open in order and 4 in random order (not measured)" in lines[verdict + 1]
     assert fit_result.profile(one, m, "x.json", "a test").index("; Taken from transcend8g") < 200
     # rows of random order speak about it
@@ -251,14 +251,14 @@ def test_sizes_beyond_and_at_the_ends_of_what_was_measured():
     fits = "fitted to x: no other value that was tried is as good"
     text, lines = said(unit, page=16 * KIB, unit=4 * MIB)
     assert text == "assumed, not measured: beyond 8 KiB to 2 MiB, which was measured", text
-    assert any(line.startswith("Assumed, not measured: the unit (4194304)") for line in lines)
+    assert any(line.startswith("Assumed, not measured: the unit (4 MiB)") for line in lines)
     assert said(unit, page=16 * KIB, unit=2 * MIB)[0] == fits + "; nothing larger was measured"
     assert said(unit, page=16 * KIB, unit=MIB)[0] == fits
     # eight parts of 512 KiB are a unit of 4 MiB
     assert said(unit, page=16 * KIB, unit=512 * KIB, group=8, scattered=16)[0] == text
     text, lines = said(page, page=8 * KIB, unit=MIB)
     assert text == fits + "; nothing smaller was measured", text
-    assert "About the page (8192): nothing smaller was measured." in lines, lines
+    assert "About the page (8 KiB): nothing smaller was measured." in lines, lines
     assert said(page, page=4 * KIB, unit=MIB)[0].startswith("assumed, not measured: beyond 8 KiB")
 
 

@@ -83,7 +83,7 @@ def _is_result(path: Path) -> bool:
         found = json.loads(_read(path)) if path.is_file() else None
     except ValueError:
         return False
-    return isinstance(found, dict) and {"format", "program"} <= found.keys()
+    return isinstance(found, dict) and ("made_by" in found or {"format", "program"} <= found.keys())
 
 
 def _check_folder(folder: Path) -> None:

@@ -173,7 +173,8 @@ def _not_measured(f: Fitted, m: Measurement) -> list[str]:
     sources: dict[str, list[str]] = {}
     told = []
     for key, value in f.keys().items():
-        words = f"{_WORDS.get(key, key)} ({value})"
+        shown = _shown(_MEMBER.get(key, ""), int(value)) if value.isdigit() else value
+        words = f"{_WORDS.get(key, key)} ({shown})"
         if untold(f, m, key):
             source = f"Taken from {f.taken[key]}" if key in f.taken else "Assumed"
             sources.setdefault(source, []).append(words)

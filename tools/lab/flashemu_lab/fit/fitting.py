@@ -63,6 +63,9 @@ _OTHERS = 2
 # If nothing was written in random order, a map by pages is chosen, or else groups, or else units
 # that spill, unless the typical error is so many times that of the best structure.
 _EXPLAIN = 1.25
+# How often the neighbours of the result are looked at again, how much worse one may be before it
+# has times of its own, and what it must be better by then.
+_LOOKS, _NEAREST, _BETTER = 3, 2.0, 0.95
 # Of the typical error: a structure that is worse by less is as good.
 _AS_GOOD = 1.01
 # A time whose interval is wider than this factor in each direction is not identifiable.
@@ -272,12 +275,31 @@ class Fitting:
         search = self._search("times", self._weights, self._budget // 12 + left + search.left)
         best = min(best, search.times(best, 4), key=lambda f: f.error)
         self._best = best.error
+        best = self._last_look(best)
         search = self._search("times", self._weights, self._budget // 20 + search.left)
         best = search.sharpened(best)
         # each round tries one time less than the round before
         most = (len(best.x) + 1)**2 // 2
         search = self._search("times", self._weights, most * price([best.structure]))
         return self._judged(search.without(best), tried)
+
+    def _last_look(self, best: Fit) -> Fit:
+        """The nearest neighbour with times of its own, as long as that is better: a climb has tried
+        each once, when times may have been far off, and times make up for a wrong number."""
+        for _ in range(_LOOKS):
+            search = self._search("structure", self._weights, 0)
+            near = search.near(best.structure)
+            search.grant(price(near))
+            found = min(search.judge([search.moved(best, n) for n in near], _NEAREST * best.error),
+                        key=lambda f: f.error, default=best)
+            if math.isinf(found.error):
+                break
+            search = self._search("times", self._weights, self._budget // 10)
+            found = min(found, search.times(found, 2), key=lambda f: f.error)
+            if found.error >= _BETTER * best.error:
+                break
+            best = found
+        return best
 
     def _climbed(self, tried: Sequence[Fit]) -> tuple[Fit, int]:
         """The best structure, from the best candidate of each sort and others, and what is left of
