@@ -176,8 +176,11 @@ static void tell(struct cuts_walk *w, struct cuts_found *f, const struct differe
     for (size_t i = 0; d && i < d->n && good; i++) {
         const struct cuts_range *r = &d->ranges[i];
         size_t len = r->kind == CUTS_DATA ? (size_t)r->len : 0;
-        good = fwrite(r, sizeof *r, 1, w->out) == 1 && fwrite(p, 1, len, w->out) == len;
-        p += len;
+        good = fwrite(r, sizeof *r, 1, w->out) == 1;
+        if (len > 0) { /* where no range has bytes there are none to point to */
+            good = good && fwrite(p, 1, len, w->out) == len;
+            p += len;
+        }
     }
     if (!good || fflush(w->out) != 0)
         _exit(3); /* nobody listens any more */
