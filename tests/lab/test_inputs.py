@@ -273,8 +273,8 @@ class Told:
         return self.text
 
     def ask(self, *_words):
-        return json.dumps({"capacity": 64 << 20, "advice": {"given": True, "text": "t",
-                                                            "multiple": self.multiple}})
+        return json.dumps({"capacity": 64 << 20, "note": "noted. ", "advice": {
+            "given": True, "text": "noted. told", "multiple": self.multiple}})
 
 
 def test_what_advice_knows_of_a_device():
@@ -282,6 +282,7 @@ def test_what_advice_knows_of_a_device():
     def look(kind, limit="", multiple=None):
         found = raw_writes.look(Told("[ftl]\ntype = %s\nunit_size = 3M\n[link]\n%s" % (kind, limit),
                                      multiple), "p", ())
+        assert (found.note, found.finding) == ("noted.", "told"), found
         return found.limit, found.unit, found.multiple
     assert look("segment", "max_transfer = 120K\n", 5) == (120 << 10, 3 << 20, 5)
     assert look("block", "max_transfer = 4M\n") == (1 << 20, 3 << 20, 0)

@@ -305,6 +305,7 @@ def _datasheet(arguments: argparse.Namespace) -> int:
         keeps_inputs(output, [arguments.measurement])
         if output.suffix != ".html":
             raise LabError(f"-o {output}: expected a name that ends in .html")
+        outputs.check_page(output, arguments.force)
     m = schema.load(arguments.measurement)
     found = Found(list(m.points))
     judge(found)

@@ -552,13 +552,12 @@ def _crash(arguments: argparse.Namespace) -> int:
 
 
 def _report(arguments: argparse.Namespace) -> int:
+    outputs.check_page(arguments.output, arguments.force)
     text, path = read_result(arguments.folder)
-    if results.is_crash(text):
-        made = results.to_page(results.from_json(text, path))
-    else:
-        here = os.path.relpath(arguments.folder, arguments.output.parent)
-        made = page(from_json(text, path), "" if here == "." else here)
-    write_whole(arguments.output, made)
+    here = os.path.relpath(arguments.folder, arguments.output.parent)
+    write_whole(arguments.output, results.to_page(results.from_json(text, path))
+                if results.is_crash(text)
+                else page(from_json(text, path), "" if here == "." else here))
     return 0
 
 

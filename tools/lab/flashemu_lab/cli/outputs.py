@@ -30,14 +30,18 @@ COMMANDS = (*_FOLDERS, *_PAGES, *_PROFILES)
 
 
 def check(command: str, arguments: argparse.Namespace) -> None:
-    """LabError if the command would replace a folder or a page that it may not."""
+    """LabError if the command would replace a folder that it may not."""
     output: Path | None = getattr(arguments, "output", None)
     if output is None or getattr(arguments, "force", True):
         return
     if command in _FOLDERS:
         _check_folder(output)
-    elif command in _PAGES:
-        _check_page(output)
+
+
+def check_page(page: Path, force: bool) -> None:
+    """The same for a page."""
+    if not force:
+        _check_page(page)
 
 
 def check_profile(output: Path, force: bool) -> None:

@@ -25,8 +25,8 @@ from .page import page
 
 
 def write_folder(table: Table, folder: Path) -> None:
-    """Writes all files of a result; the folder is made if it is not there.  results.json comes first:
-    it says whose the others are."""
+    """Writes all files of a result; the folder is made if it is not there.  results.json comes
+    first: it says whose the others are."""
     make_folder(folder)
     try:
         for old in folder.iterdir():
