@@ -180,6 +180,9 @@ int fe_device_set(struct fe_device *dev, const char *key, const char *value, str
 
 const struct fe_profile *fe_device_profile(const struct fe_device *dev);
 
+/* Whether the device works at its present time.  O(1). */
+enum fe_condition fe_device_condition(const struct fe_device *dev);
+
 /* Checks every invariant of the translation layer and of the medium: 0, or -EIO and what is wrong.
  * O(pages).  The invariants need not hold while power is off, nor at the end of the device's life,
  * because that may come in the middle of a step. */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Faults on purpose: what an adapter may do to a device of device.h that works, and the condition
- * that it is in.  flashemu/map.h shows the blocks.  Faults that come by chance, or by a plan, are
- * keys of the profile.
+ * Faults on purpose: what an adapter may do to a device of device.h that works.  flashemu/map.h
+ * shows the blocks.  Faults that come by chance, or by a plan, are keys of the profile.
  *
  * Thread rule: as for the device.
  */
@@ -10,7 +9,6 @@
 #define FLASHEMU_FAULTS_H
 
 #include "flashemu/err.h"
-#include "flashemu/stats.h"
 #include "flashemu/types.h"
 
 #include <stdint.h>
@@ -37,8 +35,5 @@ void fe_device_hang(struct fe_device *dev, uint64_t ns);
 
 /* The device leaves the bus until that time: requests get FE_GONE immediately and do nothing. */
 void fe_device_disconnect(struct fe_device *dev, uint64_t until_ns);
-
-/* Whether the device works at its present time.  O(1). */
-enum fe_condition fe_device_condition(const struct fe_device *dev);
 
 #endif

@@ -33,7 +33,6 @@
  */
 #include "device/internal.h"
 
-#include "flashemu/faults.h"
 #include "flashemu/pause.h"
 #include "store/image_file.h"
 

@@ -13,7 +13,6 @@
  */
 #include "device/internal.h"
 #include "device/snapshot.h"
-#include "flashemu/faults.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -15,8 +15,9 @@ import json
 import os
 import re
 import shutil
+import time
 
-from flashemu_script import ended
+from flashemu_script import PROGRAM_HANG_S, ended
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
 
@@ -30,6 +31,17 @@ onmessage = m => {
   document.getElementById("found").textContent = "found " + JSON.stringify(found);
 };
 </script>%s</body></html>"""
+
+
+def waited(js, expression):
+    """Waits until an expression is true in a page, and returns its value.  `js` asks the page."""
+    end = time.monotonic() + PROGRAM_HANG_S
+    while True:
+        value = js(expression)
+        if value:
+            return value
+        assert time.monotonic() < end, expression
+        time.sleep(0.05)
 
 
 def browser(dark, *args):

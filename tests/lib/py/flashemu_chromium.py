@@ -16,9 +16,9 @@ import tempfile
 import threading
 import time
 
+from flashemu_browser import BROWSER as CHROMIUM, waited
 from flashemu_script import PROGRAM_HANG_S
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
 
 class Browser:
@@ -107,13 +107,7 @@ class Browser:
 
     def wait(self, expression):
         """Waits until an expression is true, and returns its value."""
-        end = time.monotonic() + PROGRAM_HANG_S
-        while True:
-            value = self.js(expression)
-            if value:
-                return value
-            assert time.monotonic() < end, expression
-            time.sleep(0.05)
+        return waited(self.js, expression)
 
     def key(self, name, modifiers=0):
         """Presses a key: "Tab", "Enter", "ArrowRight", " " ..."""

@@ -12,6 +12,7 @@ import subprocess
 import tempfile
 import time
 
+from flashemu_browser import waited
 from flashemu_script import PROGRAM_HANG_S
 
 FIREFOX = shutil.which("firefox-esr") or shutil.which("firefox")
@@ -100,13 +101,7 @@ class Firefox:
 
     def wait(self, expression):
         """Waits until an expression is true, and returns its value."""
-        end = time.monotonic() + PROGRAM_HANG_S
-        while True:
-            value = self.js(expression)
-            if value:
-                return value
-            assert time.monotonic() < end, expression
-            time.sleep(0.1)
+        return waited(self.js, expression)
 
     def errors(self):
         return self.js("window.seen")
