@@ -21,6 +21,7 @@ from pathlib import Path
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../tools/lab"))
 
 from flashemu_lab.fit import compare, fitting, model, search  # noqa: E402
+from flashemu_lab.fit.budget import BUDGET, MORE  # noqa: E402
 from flashemu_lab.measurement import schema  # noqa: E402
 from flashemu_lab.runs.program import Tool  # noqa: E402
 
@@ -56,8 +57,8 @@ def card(path, budget, which, jobs, seed):
     left = left_out(m, which)
     kept = replace(m, points=tuple(p for i, p in enumerate(m.points) if i not in set(left)))
     begin = time.monotonic()
-    found = fitting.fit(Tool(), kept, budget or fitting.BUDGET, seed, jobs,
-                        more=0 if budget else fitting.MORE)
+    found = fitting.fit(Tool(), kept, budget or BUDGET, seed, jobs,
+                        more=0 if budget else MORE)
     seconds = time.monotonic() - begin
     changes = model.changes(found.keys())
     with compare.Comparer(Tool(), m, 1) as comparer:

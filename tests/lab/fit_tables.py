@@ -21,7 +21,8 @@ from statistics import mean
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../tools/lab"))
 
-from flashemu_lab.fit import fitting, relatives  # noqa: E402
+from flashemu_lab.fit import relatives  # noqa: E402
+from flashemu_lab.fit.budget import BUDGET  # noqa: E402
 from flashemu_lab.measurement import importing  # noqa: E402
 from flashemu_lab.runs.program import Tool  # noqa: E402
 
@@ -46,7 +47,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("table", type=Path)
     parser.add_argument("devices", nargs="+")
-    parser.add_argument("--budget", type=int, default=fitting.BUDGET)
+    parser.add_argument("--budget", type=int, default=BUDGET)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--without", default="")
     arguments = parser.parse_args()

@@ -25,6 +25,7 @@ from statistics import mean, median
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../tools/lab"))
 
 from flashemu_lab.fit import fitting, relatives, rules  # noqa: E402
+from flashemu_lab.fit.budget import BUDGET  # noqa: E402
 from flashemu_lab.fit.compare import Comparer, Question, log_errors  # noqa: E402
 from flashemu_lab.fit.kinds import kind_of  # noqa: E402
 from flashemu_lab.fit.model import changes  # noqa: E402
@@ -110,7 +111,7 @@ def summed(errors):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("paths", nargs="+", type=Path)
-    parser.add_argument("--budget", type=int, default=fitting.BUDGET)
+    parser.add_argument("--budget", type=int, default=BUDGET)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--only", default="", help="cards with this in their names")
     arguments = parser.parse_args()

@@ -40,6 +40,7 @@ sys.path[:0] = [os.path.join(HERE, "../../tools/lab"), os.path.join(HERE, "../li
 
 from flashemu_lab.fit import compare  # noqa: E402
 from flashemu_lab.probe import findings, session  # noqa: E402
+from flashemu_lab.probe.budget import Budget  # noqa: E402
 from flashemu_lab.probe.tests import behaviour  # noqa: E402
 from flashemu_lab.probe.datasheet import to_json  # noqa: E402
 from flashemu_lab.probe.findings import Found, Wishes  # noqa: E402
@@ -238,7 +239,7 @@ def through_nbd(tool, *words):
         target = NbdTarget(server.uri, True)
         run = session.Probe(tool, target, DeviceClock(server.control),
                           Wishes(target.capacity, False, target.can_trim, False),
-                          session.Budget(), lambda found: None, lambda place, what: None, Found())
+                          Budget(), lambda found: None, lambda place, what: None, Found())
         run.run()
         target.close()
     findings.judge(run.found)

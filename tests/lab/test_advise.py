@@ -14,6 +14,7 @@ from flashemu_lab_bench import SMALL, bad, good, good_json, read, stored, write
 from flashemu_script import ended, run
 
 from flashemu_lab.advise import filesystems, raw_writes
+from flashemu_lab.advise.workloads import ABOUT, RECORDED, WORKLOADS
 from flashemu_lab.recording import recordings
 from flashemu_lab.experiment.choice import choose, costs, ratios, worst
 from flashemu_lab.experiment.conclusion import conclusion
@@ -350,7 +351,7 @@ def test_reads_of_a_boot_count():
 
 def test_advice_for_everything_has_filesystems():
     """The shipped recordings, of which not every filesystem has all."""
-    everything = [*raw_writes.WORKLOADS, *raw_writes.RECORDED]
+    everything = [*WORKLOADS, *RECORDED]
     assert set(everything) == set(filesystems.WORKS)
     for workloads, others, least in (
             (everything, {"vfat", "exfat", "btrfs", "f2fs", "ntfs", "xfs"}, 7),
@@ -382,14 +383,14 @@ def known_of(*made, workloads=("large-file", "log"), room=2000, asked=False):
 
 
 def test_workloads_are_listed():
-    names = [*raw_writes.WORKLOADS, *raw_writes.RECORDED]
-    assert list(raw_writes.ABOUT) == names
+    names = [*WORKLOADS, *RECORDED]
+    assert list(ABOUT) == names
     lines = good("list", "--workloads").splitlines()
     assert [line.split()[0] for line in lines] == names
     found = good_json("list", "--workloads")
     assert [w["name"] for w in found] == names and all(w["about"] for w in found)
     log = good_json("show", "log")
-    assert log == found[names.index("log")] and log["pattern"] == raw_writes.WORKLOADS["log"]
+    assert log == found[names.index("log")] and log["pattern"] == WORKLOADS["log"]
     assert "ext4-log" in log["recordings"] and "ext4-large" not in log["recordings"]
     assert good_json("show", "boot")["pattern"] is None
     text = good("show", "boot")
@@ -613,7 +614,7 @@ def test_all_shipped_profiles_have_an_answer():
         d = raw_writes.look(TOOL, profile, ())
         found = raw_writes.candidates(d)
         assert len({c.label for c in found}) == len(found) >= 5, profile
-        text = raw_writes.advise_text(d, [*raw_writes.WORKLOADS, *raw_writes.RECORDED])
+        text = raw_writes.advise_text(d, [*WORKLOADS, *RECORDED])
         assert parse(text, "x").factors[0].levels == tuple(
             c.label for c in found)
 

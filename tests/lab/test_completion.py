@@ -5,10 +5,13 @@
 import os
 import re
 import shutil
+import sys
 
 from flashemu_lab_bench import FLASHEMU, LAB, TOP, good, good_json, lab, read, write
 from flashemu_script import ended, need, run
+from flashemu_lab.cli.main import performer
 
+HEAVY = {"numpy", "scipy", "asyncio", "subprocess", "flashemu_lab.runs.program"}
 SCRIPT = os.path.join(TOP, "tools/completion/flashemu-lab.bash")
 ASK = """
 . "$1"; tool=$2; shift 2
@@ -47,6 +50,26 @@ def test_words():
     for command in ("advise", "crash", "refine"):
         assert "transcend8g" in offered(command, "transcend"), command
     assert offered("advise", "ideal", "--workload", "lo") == ["log"]
+
+
+def test_the_command_line_loads_little():
+    """Help and completion need no numbers and no cluster; numpy alone is half of a start."""
+    for words in (["--help"], ["crash", "--help"], ["--complete"], ["fit", "--complete"], ["--nope"]):
+        code, out, err = ended([sys.executable, "-X", "importtime", LAB, *words])
+        loaded = set(re.findall(r"\| +(\S+)$", err, re.M))
+        assert "argparse" in loaded and not loaded & HEAVY, (words, loaded & HEAVY)
+
+
+def test_every_command_is_performed_by_a_function():
+    for name in commands():
+        assert callable(performer(name)), name
+    # and without numpy the message says which package is missing
+    os.makedirs("without")
+    write("without/numpy.py", "raise ModuleNotFoundError('no numpy', name='numpy')\n")
+    env = dict(os.environ, PYTHONPATH="without:" + os.environ.get("PYTHONPATH", ""))
+    assert ended([sys.executable, LAB, "--complete"], env=env)[0] == 0
+    assert ended([sys.executable, LAB, "run", "waf"], env=env) == (
+        2, "", "flashemu-lab: needs the Python module numpy: apt-get install python3-numpy\n")
 
 
 def test_what_was_meant():

@@ -16,8 +16,9 @@ except ImportError:
     skip("no Python module scipy")
 
 from flashemu_fit_bench import plan  # noqa: E402
-from flashemu_lab.cli import devices, main  # noqa: E402
-from flashemu_lab.fit import fitting, search  # noqa: E402
+from flashemu_lab.cli import fit as fit_command  # noqa: E402
+from flashemu_lab.cli.parser import build_parser  # noqa: E402
+from flashemu_lab.fit import budget, fitting, search  # noqa: E402
 from flashemu_lab.measurement import schema  # noqa: E402
 from flashemu_lab.fit.compare import Answer  # noqa: E402
 from flashemu_lab.measurement.schema import Measurement, make_point  # noqa: E402
@@ -308,8 +309,8 @@ def test_a_search_that_has_not_come_near_is_followed_by_a_larger_one():
 def test_only_the_default_budget_has_a_larger_search():
     asked, kept = [], fitting.fit
 
-    def fit(tool, m, budget, *rest):
-        asked.append((budget, rest[-1]))
+    def fit(tool, m, comparisons, *rest):
+        asked.append((comparisons, rest[-1]))
         s = Structure("page", 512 * MIB, 16384)   # has no units that somebody could have taken
         return fitting.Fitted(s, [t.least for t in times_of(s)], [], [], {}, {})
     fitting.fit = fit
@@ -318,12 +319,12 @@ def test_only_the_default_budget_has_a_larger_search():
             path = Path(folder) / "m.json"
             schema.save(Measurement(tuple(plan(4 * MIB)), "x", 512 * MIB), path)
             for words in ([], ["--quick"], ["--budget", "70"]):
-                arguments = main.build_parser().parse_args(["fit", str(path), "-o", "x.ini", *words])
-                devices.fit_measurement(Tool(), path, arguments, 1, anyway=True)
+                arguments = build_parser().parse_args(["fit", str(path), "-o", "x.ini", *words])
+                fit_command.fit_measurement(Tool(), path, arguments, 1, anyway=True)
     finally:
         fitting.fit = kept
-    assert asked == [(fitting.BUDGET, fitting.MORE), (fitting.QUICK, 0), (70, 0)]
-    assert fitting.MORE > fitting.BUDGET
+    assert asked == [(budget.BUDGET, budget.MORE), (budget.QUICK, 0), (70, 0)]
+    assert budget.MORE > budget.BUDGET
 
 
 run(globals())

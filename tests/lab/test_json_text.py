@@ -15,7 +15,7 @@ from typing import Any
 from flashemu_lab_bench import SMALL, bad, good, read, write
 from flashemu_script import run
 
-from flashemu_lab.cli.main import build_parser
+from flashemu_lab.cli.parser import build_parser
 from flashemu_lab.core import markup
 from flashemu_lab.core.errors import LabError
 from flashemu_lab.core.json_text import loads, record

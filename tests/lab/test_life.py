@@ -14,6 +14,7 @@ from flashemu_lab.cli import main
 from flashemu_lab.core.errors import LabError
 from flashemu_lab.experiment.theory import greedy
 from flashemu_lab.life import card, lives, readings, steady, works
+from flashemu_lab.life.asked import seconds
 from flashemu_lab.life.endurance import Spread, of_cell
 from flashemu_lab.life.lives import Pool
 from flashemu_lab.runs.program import Tool
@@ -347,7 +348,7 @@ def test_what_is_refused():
 
 
 def test_words_of_works():
-    assert works.seconds("10s") == 10 and works.seconds("2h") == 7200 and works.seconds("x") is None
+    assert seconds("10s") == 10 and seconds("2h") == 7200 and seconds("x") is None
     assert of_cell("mlc", 2009).cycles == 5000 and of_cell("mlc", 2016).cycles == 3000
     assert of_cell("tlc", 2015).cycles < of_cell("tlc", 2022).cycles
     found = works.read(Tool(), ["Home_Assistant", "HA", "database,commits=6"], works.Told())

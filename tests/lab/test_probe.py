@@ -24,6 +24,7 @@ from flashemu_lab.measurement import schema
 from flashemu_lab.probe import findings, session, target
 from flashemu_lab.probe.tests import behaviour, structure
 from flashemu_lab.core.errors import LabError
+from flashemu_lab.probe.budget import Budget
 from flashemu_lab.probe.findings import Found, Wishes
 from flashemu_lab.measurement.schema import load
 from flashemu_lab.runs.program import Tool
@@ -256,7 +257,7 @@ class Broken:
 def broken(after, error, found=None):
     saved = []
     one = session.Probe(Tool(), Broken(after, error), Counting(), Wishes(384 * MIB, trims=True),
-                      session.Budget(), lambda found: saved.append(len(found.points)),
+                      Budget(), lambda found: saved.append(len(found.points)),
                       lambda place, name: None, found or Found())
     return one, saved
 

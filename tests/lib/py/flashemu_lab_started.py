@@ -89,7 +89,11 @@ def _child(main, words, folder, env, fds):
 
 def _serve(fd, folder):
     sys.path.insert(0, folder)
-    from flashemu_lab.cli.main import main
+    from flashemu_lab.cli.completion import commands
+    from flashemu_lab.cli.main import main, performer
+    from flashemu_lab.cli.parser import build_parser
+    for command in commands(build_parser()):
+        performer(command)  # loads what the command needs, numpy first of all
     with socket.socket(fileno=fd) as commands:
         while True:
             message, fds, _, _ = socket.recv_fds(commands, _MESSAGE, 2)

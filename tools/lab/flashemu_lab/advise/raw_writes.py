@@ -36,6 +36,7 @@ from ..runs.expression import parse_profile
 from ..runs.program import Tool
 from . import paste
 from .sd_layout import Layout, SECTOR, mkfs_vfat, sda_layout
+from .workloads import RECORDED, WORKLOADS
 
 _K, _M = 2**10, 2**20
 # Rates of two layouts that differ by less are said to be equal.
@@ -44,31 +45,6 @@ THRESHOLD = "2%"
 _STARTS = (_M, 4 * _M, 8 * _M)
 _CLUSTERS = (4 * _K, 16 * _K, 32 * _K, 64 * _K)
 _LEAST_CAPACITY = 4 * _M
-
-# The words of a layout: where the partition starts, the cluster, how the pattern lays out the FATs
-# and to what it aligns the data area, where that begins, and where the partition ends.
-_FAT = "gen:fat-append,start={start},cluster={cluster},layout={style},align={align},size={end},"
-WORKLOADS = {
-    "large-file": _FAT + "bs=%(large)s,sync=%(sync)s,count=%(larges)s",
-    "small-files": _FAT + "bs=64K,sync=64K,files=100,count=%(smalls)s",
-    "database": "gen:random,op=write,bs=4K,offset={data},size=%(region)s,flush=1,count=1000",
-    "log": _FAT + "bs=4K,sync=4K,count=%(logs)s",
-    "files-at-once": _FAT + "bs=64K,sync=4M,files=4,count=%(several)s",
-    "video": _FAT + "bs=%(large)s,sync=%(large)s,count=%(videos)s",
-}
-ABOUT = {
-    "large-file": "a file grows in large requests",
-    "small-files": "many small files in new clusters",
-    "database": "pages of 4 KiB at random places of a file, each with a flush",
-    "log": "a file grows by small entries, each synced",
-    "files-at-once": "four files grow in turn by 64 KiB",
-    "video": "a file grows in large requests, each followed by its metadata",
-    "boot": "a tree of files is read in any order",
-    "packages": "dpkg installs Debian packages",
-}
-# Workloads that only recordings can stand for: reads, and what no FAT32 can hold.
-RECORDED = ("boot", "packages")
-
 
 @dataclass(frozen=True)
 class Device:

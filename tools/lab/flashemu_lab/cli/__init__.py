@@ -3,11 +3,17 @@
 
     arguments   types of options
     outputs     what commands may replace
+    completion  what the completion of a shell asks for
+    parser      the command line: commands and options
     engines     what the options about running say
     show        what commands print for people
-    devices     the commands about real devices
-    life        the command life
-    crashing    the command crash for programs of one's own
-    completion  what the completion of a shell asks for
-    main        the command line
+    looking     list and show
+    run         run, sweep and report
+    record      record and sample
+    devices     import, probe and datasheet
+    fit         fit and refine
+    advise      advise
+    life        life
+    crash       crash
+    main        what happens with a command line
 """

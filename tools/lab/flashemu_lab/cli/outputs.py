@@ -38,6 +38,13 @@ def check(command: str, arguments: argparse.Namespace) -> None:
         _check_folder(output)
 
 
+def keeps_inputs(output: Path, inputs: list[Path]) -> None:
+    """LabError if the output would replace an input."""
+    for path in inputs:
+        if output.exists() and path.exists() and output.samefile(path):
+            raise LabError(f"-o {output}: is one of the inputs; allowed: another file")
+
+
 def check_page(page: Path, force: bool) -> None:
     """The same for a page."""
     if not force:

@@ -9,7 +9,8 @@ import textwrap
 from collections import Counter
 from dataclasses import asdict
 
-from ..advise import filesystems, raw_writes
+from ..advise import filesystems
+from ..advise.workloads import ABOUT, WORKLOADS
 from ..core.units import number
 from ..experiment.agreement import Ranges, ranges, split
 from ..experiment.choice import paste
@@ -17,7 +18,7 @@ from ..experiment.conclusion import conclusion
 from ..experiment.replay_accuracy import Sample, percent
 from ..experiment.spec import Experiment
 from ..experiment.table import Row, Table
-from ..life import works
+from ..life import asked
 from ..recording import recordings
 from ..recording.recordings import Recording
 from ..runs.run import Json
@@ -129,15 +130,15 @@ def describe_samples(samples: list[Sample]) -> str:
 def workload(name: str) -> Json:
     """What a workload of `advise` is: its pattern, which is None if there is none, and its
     recordings."""
-    return {"name": name, "about": raw_writes.ABOUT[name],
-            "pattern": raw_writes.WORKLOADS.get(name),
+    return {"name": name, "about": ABOUT[name],
+            "pattern": WORKLOADS.get(name),
             "recordings": filesystems.recorded(name)}
 
 
 def list_workloads() -> str:
     """A line for each workload of `advise`."""
     return "".join(f"{name:<14} {len(filesystems.recorded(name)):>3} recordings  {about}\n"
-                   for name, about in raw_writes.ABOUT.items())
+                   for name, about in ABOUT.items())
 
 
 def describe_workload(name: str) -> str:
@@ -153,7 +154,7 @@ def describe_workload(name: str) -> str:
 
 def list_works(as_json: bool) -> str:
     """The works that `life` knows by name."""
-    known = works.shipped()
+    known = asked.shipped()
     if as_json:
         return json.dumps([{"name": name, **w} for name, w in known.items()], indent=1) + "\n"
     return "".join(f"{name:<21} {w['title']}\n" for name, w in known.items())

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Power cuts.  Under filesystems, in a virtual machine:
 
+    choices     which filesystems and workloads
     power_cuts  makes them, and looks at what is left
     results     sums, sentences, a table, a page and JSON
 

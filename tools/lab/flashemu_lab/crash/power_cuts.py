@@ -32,9 +32,8 @@ from ..runs.expression import parse_profile
 from ..runs.program import Outcome, Tool
 from ..runs.run import Json, key_of
 from ..runs.worker import digest
+from .choices import FILESYSTEMS, WORKLOADS
 
-FILESYSTEMS = ("ext4", "ext4-nojournal", "f2fs", "vfat", "exfat", "xfs")
-WORKLOADS = ("files", "log", "database")
 # What fsync promises: all of these sync the folder's entry of a new file together with the file.
 PROMISE = ("ext4", "f2fs", "xfs")
 # Counts of a result, in this order: of what was synced, and of what was not.

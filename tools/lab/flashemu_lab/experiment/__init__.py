@@ -3,6 +3,7 @@
 
     replay_accuracy  how far replays of recordings are from a kernel
     host_time        how much it matters that the host of a replay takes no time
+    bounds           how large an experiment may be
     spec             an experiment file as a value
     shipped          the experiments that come with the lab
     plan             the runs of an experiment

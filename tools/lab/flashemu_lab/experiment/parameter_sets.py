@@ -46,7 +46,6 @@ from .spec import ENSEMBLE, Experiment
 from .sweep import text
 
 SHIPPED = "as shipped"
-MOST_SETS = 1000
 # How many draws there may be for each set that is wanted.
 _DRAWS = 40
 _WIDTH = 0.1

@@ -14,10 +14,8 @@ from ..core.toml_lines import Lines, Path
 from ..runs.expression import evaluate, longest_command, parse_profile
 from ..runs.program import Tool
 from ..runs.run import Run, Source
+from .bounds import MOST_RUNS
 from .spec import ENSEMBLE, Experiment, Mistakes
-
-# How many runs an experiment may have unless the user asks for more.
-MOST_RUNS = 10_000
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A profile that behaves as a measurement says.
 
+    budget            how many sets of parameters a fit compares
     model             a device as a fit thinks of it: a structure, times, the keys of a profile
     curves            the points of a measurement as tables
     rows_in_order     what rows of flashbench -O in order tell about open units

@@ -42,9 +42,6 @@ from .rows_in_order import shows_random_order, shows_units
 from .rules import candidates, first_times, variants
 from .search import SOFT, Climb, Fit, Search, Stopped, kind, start, weights_of
 
-# Of one search, of the larger one that follows if it has not come near, and of a quick one.
-BUDGET, MORE, QUICK = 8000, 16000, 720
-LEAST_BUDGET = 60
 # What a search spends on one comparison: tests that took the device so many seconds together, for
 # the candidates and afterwards.  A test that is left out in part leaves another state behind.
 _COARSE_S, _FINE_S = 400.0, 2000.0

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """How long cards live under a work.
 
+    asked        what a command line says before anything is looked at
     endurance    how many cycles blocks bear, with the source of each number
     readings     what counters of a kernel, iostat, sar and mmc say about a work
     card         a profile with what decides about its life

@@ -23,12 +23,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ..core.errors import module
+from .asked import DRAWS
 from .endurance import RATED_Z, Spread
 
 Array = npt.NDArray[np.float64]
-
-DRAWS = 1000
-
 
 @dataclass(frozen=True)
 class Pool:

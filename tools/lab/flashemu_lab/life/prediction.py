@@ -24,11 +24,12 @@ from ..runs.program import Outcome, Tool
 from ..runs.run import Json, Run, Source
 from ..runs.store import Store
 from . import lives
+from .asked import DAY, DRAWS, Effort
 from .card import Card
 from .endurance import Number
 from .lives import Array
 from .steady import Steady, judge
-from .works import DAY, Work
+from .works import Work
 
 YEAR = 365.25
 # Shares of the cards that end before the interval, and before its end.
@@ -47,20 +48,6 @@ class Question:
     card: Card
     steady: Mapping[str, Run]
     once: Run | None
-
-
-@dataclass(frozen=True)
-class Effort:
-    """How much is done for an answer.
-
-    most   requests of a replay
-    cards  that are drawn
-    seed   of all randomness
-    """
-
-    most: int = 20_000_000
-    cards: int = lives.DRAWS
-    seed: int = 1
 
 
 @dataclass(frozen=True)
@@ -200,7 +187,7 @@ def of_health(work: Work) -> Prediction:
     low, high = used[kind]
     age = work.age / DAY / YEAR
     # All shares within the step are as likely.
-    shares = np.linspace(low, high, lives.DRAWS + 1)[1:]
+    shares = np.linspace(low, high, DRAWS + 1)[1:]
     step = f"{100 * low:.0f} to {100 * high:.0f} %, type {kind}"
     assumed = (Number("share of its life used up", step, "the device"),
                Number("age", f"{age:.3g} years", "given"),

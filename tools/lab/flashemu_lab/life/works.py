@@ -10,12 +10,10 @@
 
 from __future__ import annotations
 
-import functools
 import re
-import tomllib
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Sequence
+from typing import Sequence
 
 from ..core.errors import LabError
 from ..core.text import allowed
@@ -23,26 +21,15 @@ from ..core.units import number, quantity
 from ..recording import recordings
 from ..runs.program import Tool
 from . import readings
+from .asked import DAY, seconds, shipped
 from .card import Card
 from .endurance import Number
 
-DAY = 86400.0
 # A trace that is shorter says nothing about years by itself.
 LEAST_SECONDS = 3600.0
 # Where the partition of a recording begins, in sectors, unless the operand says it: at 4 MiB.
 START = 8192
 _SEGMENT = 4096  # sectors that f2fs aligns itself to
-_TIMES = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": DAY, "w": 7 * DAY,
-          "y": 365.25 * DAY}
-_SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)", re.ASCII)
-
-
-def seconds(text: str) -> float | None:
-    """The time behind "10s", "5min", "2h", "30d" or "3y", in seconds; None if it is none."""
-    found = _SPAN.fullmatch(text.strip())
-    if not found or found[2] not in _TIMES or float(found[1]) == 0:
-        return None
-    return float(found[1]) * _TIMES[found[2]]
 
 
 @dataclass(frozen=True)
@@ -103,13 +90,6 @@ class Work:
             return (("in order", order),)
         return (("at random", f"gen:zipf,op=write,bs={size},size={room},count=100M{think}"),
                 ("in order", order))
-
-
-@functools.lru_cache(maxsize=None)
-def shipped() -> dict[str, dict[str, Any]]:
-    """The works of works.toml by name."""
-    text = (Path(__file__).parent / "works.toml").read_text(encoding="utf-8")
-    return tomllib.loads(text)
 
 
 _OTHER_NAMES = {"ha": "home-assistant", "homeassistant": "home-assistant", "home assistant":

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Measures a device from outside.
 
+    budget    how much a probe may do
     target    a block device of this machine, or an NBD server
     tests     a file for each question: its requests, and what follows from their times
     findings  the order of all tests, and what is known after each of them

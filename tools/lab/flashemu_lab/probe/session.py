@@ -19,6 +19,7 @@ from ..measurement import schema
 from ..measurement.schema import Measurement, Point
 from ..runs.program import Tool
 from . import findings
+from .budget import Budget
 from .findings import Found, Wishes
 from .target import Clock, SILENCE_S, Target, silent
 from .tests import structure
@@ -26,15 +27,6 @@ from .tests.structure import Test
 
 MADE_BY = "flashemu-lab probe "
 _DEVICE_TIME = ", device time"
-
-
-@dataclass(frozen=True)
-class Budget:
-    """No test begins behind `seconds` of the clock, or if more than `written` bytes would be
-    written in all; 0 is no limit."""
-
-    seconds: float = 0
-    written: int = 0
 
 
 @dataclass(frozen=True)

@@ -1,52 +1,33 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The command `crash` for programs of one's own: --run, --check and --state."""
+"""The command `crash`: under filesystems, or for programs of one's own with --run, --check and
+--state."""
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import shlex
 import shutil
 import sys
 import tempfile
+from contextlib import closing
 from pathlib import Path
 
 from ..core.errors import LabError
 from ..core.files import can_write, make_folder, write_whole
-from ..core.progress import Note
-from ..crash import broken, checks, states, work
-from ..crash.checks import CANNOT_TELL
-from ..runs.program import Tool
+from ..core.progress import Note, Progress
+from ..crash import broken, checks, power_cuts, results, states, work
+from ..runs.program import Outcome, Tool
 from ..runs.store import default_folder
+from . import engines
+from .run import say_stopped
 
 # Options of the other way to crash, with their defaults.
 _OTHERS = {"filesystem": "ext4,f2fs,vfat,exfat", "workload": "files", "within": 300,
            "size": "512M", "cut": [], "again": False}
 
-__all__ = ["CANNOT_TELL", "add_arguments", "crash", "is_wanted"]
 
-
-def add_arguments(c: argparse.ArgumentParser) -> None:
-    """The options of this way to crash."""
-    c.add_argument("--run", metavar="CMD", default="",
-                   help="record this command, which finds the device in $FLASHEMU_URI, and cut the "
-                   "power at every operation of the chip")
-    c.add_argument("--check", metavar="CMD", default="",
-                   help="judge each state: 0 kept, 125 cannot tell, else broken")
-    c.add_argument("--state", metavar="ID", default="", help="judge only this state again")
-    c.add_argument("--second", metavar="N", type=int, default=8,
-                   help="with --run: one cut of N is cut again while the device recovers (8)")
-    c.add_argument("--jobs", metavar="N", type=int, default=len(os.sched_getaffinity(0)),
-                   help="with --check: how many at a time (one for each processor)")
-    c.add_argument("--timeout", metavar="SECONDS", type=float, default=60,
-                   help="of each --check; ten times as long for --run (60)")
-    c.add_argument("--bisect", action="store_true",
-                   help="exit code 125 where it would be 2, or if nothing can be judged")
-    c.add_argument("--junit", metavar="FILE", type=Path, help="write the verdicts as JUnit's XML")
-
-
-def is_wanted(arguments: argparse.Namespace) -> bool:
+def _is_own(arguments: argparse.Namespace) -> bool:
     """Whether the command line means this way.  LabError if it means both."""
     if arguments.run or arguments.state:
         for name, default in _OTHERS.items():
@@ -60,7 +41,7 @@ def is_wanted(arguments: argparse.Namespace) -> bool:
     return False
 
 
-def crash(arguments: argparse.Namespace) -> int:
+def _crash_own(arguments: argparse.Namespace) -> int:
     """Records, cuts and judges; the exit code."""
     if arguments.jobs < 1 or arguments.second < 0 or arguments.timeout <= 0:
         raise LabError("allowed: --jobs from 1, --second from 0, --timeout of more than 0")
@@ -178,3 +159,45 @@ def _again(arguments: argparse.Namespace) -> int:
     if word == "unknown":
         raise LabError(f"{arguments.state}: the check could not tell")
     return int(word == "broken")
+
+
+def crash(arguments: argparse.Namespace) -> int:
+    """Does the cuts that are missing, and prints and writes the result."""
+    if _is_own(arguments):
+        return _crash_own(arguments)
+    tool, store = Tool(), engines.store_of(arguments)
+    cuts = {cut.key(): cut for cut in power_cuts.plan(
+        tool, arguments.operands, arguments.filesystem, arguments.workload, arguments.cuts or 5,
+        arguments.seed, arguments.within, arguments.size, arguments.cut)}
+    outcomes: dict[str, Outcome] = {}
+    for key, cut in cuts.items():
+        if arguments.again:
+            store.forget(cut)
+        found = store.get(cut)
+        if found:
+            outcomes[key] = found
+    stored = len(outcomes)
+    progress = Progress(len(cuts))
+    try:
+        missing = [cut for key, cut in cuts.items() if key not in outcomes]
+        with closing(power_cuts.perform(missing, tool)) as ended:
+            for cut, outcome in ended:
+                if outcome.status != "lost":
+                    store.put(cut, outcome)
+                outcomes[cut.key()] = outcome
+                progress.show(len(outcomes), stored)
+    except KeyboardInterrupt:
+        say_stopped(progress, f"{len(outcomes)} of {len(cuts)} cuts done")
+        return 130
+    finally:
+        progress.end()
+    result = results.Crashed(tool.program, [
+        results.Done.of(cut, outcomes[key]) for key, cut in cuts.items()])
+    if arguments.output:
+        make_folder(arguments.output)
+        write_whole(arguments.output / "results.json", results.to_json(result))
+        write_whole(arguments.output / "index.html", results.to_page(result))
+    sys.stdout.write(results.to_json(result) if arguments.json else results.to_text(result))
+    if arguments.output and not arguments.json:
+        print(f"\n{arguments.output / 'index.html'}")
+    return 1 if result.failures else 0

@@ -1,0 +1,430 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The command line: commands, options and what their values may be.
+
+What a command does is elsewhere, and this module loads nothing of it, because the shell asks for
+the parser at each press of the tabulator.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import os
+import re
+import sys
+from pathlib import Path
+from typing import Callable, NoReturn
+
+from ..advise import workloads
+from ..core.units import quantity
+from ..crash import choices
+from ..experiment.bounds import MOST_RUNS, MOST_SETS
+from ..fit import budget
+from ..life import asked
+from ..probe.budget import Budget
+from ..recording.recordings import LIMITS
+from . import outputs
+from .arguments import MOST_SEED, number, seeds
+from .completion import commands
+
+_ABOUT = """\
+Experiments with emulated flash devices, in virtual time.
+
+An experiment is a file that names what is varied, the device, the requests and what is measured.
+Every combination is run, results are stored, and the answer is computed and drawn."""
+_YEARS = (1990, 2100)
+
+Add = Callable[[str, str], argparse.ArgumentParser]
+
+
+
+class _Parser(argparse.ArgumentParser):
+    """Wrong use is one line, as the C program says it."""
+
+    def error(self, message: str) -> NoReturn:
+        print(f"flashemu-lab: {message}{self._meant(message)} (try {self.prog} --help)",
+              file=sys.stderr)
+        sys.exit(2)
+
+    def _meant(self, message: str) -> str:
+        """The command or the option that somebody may have meant, as a question."""
+        typed = re.search(r"invalid choice: '([^']*)'|unrecognized arguments: (--[^ =]*)", message)
+        if not typed:
+            return ""
+        names = list(commands(self)) if typed[1] else [
+            option for action in self._actions for option in action.option_strings]
+        near = difflib.get_close_matches(typed[1] or typed[2], names, 1)
+        return f"; did you mean {near[0]}?" if near else ""
+
+
+def _bytes(text: str) -> int:
+    value = quantity(text)
+    if value is None or value < 1 or value != int(value) or value >= 1 << 62 or \
+            text.strip().endswith(("s", "%")):
+        raise argparse.ArgumentTypeError(f"{text}: allowed: bytes, such as 7948206080 or 8GB")
+    return int(value)
+
+
+def _budget(text: str) -> Budget:
+    value = quantity(text)
+    if value is None or value <= 0 or "/" in text or "%" in text or text.strip()[-1].isdigit():
+        raise argparse.ArgumentTypeError(f"{text}: allowed: a time or bytes to write, such as 600s "
+                                         "or 2G")
+    return Budget(seconds=value / 1e9) if text.strip().endswith("s") else \
+        Budget(written=int(value))
+
+
+def _fio_options(text: str) -> dict[str, str]:
+    """Options as fio has them; what they mean is looked at as if a log had said them."""
+    from ..measurement.fio_options import Refused, understood
+
+    options = {}
+    for word in text.split():
+        key, equals, value = word.removeprefix("--").partition("=")
+        if not equals or not value:
+            raise argparse.ArgumentTypeError(f"{word}: allowed: options such as rw=randwrite, with "
+                                             "blanks between them")
+        options[key] = value
+    try:
+        understood(options)
+    except Refused as e:
+        raise argparse.ArgumentTypeError(str(e)) from None
+    return options
+
+
+def _per_day(text: str) -> float:
+    found = quantity(text.removesuffix("/day"))
+    if not found or found <= 0:
+        raise argparse.ArgumentTypeError(f"{text}: allowed: a size such as 500MB or 2G")
+    return found
+
+
+def _time(text: str) -> float:
+    found = asked.seconds(text)
+    if not found:
+        raise argparse.ArgumentTypeError(f"{text}: allowed: a time such as 10s, 5min, 2h, 30d or "
+                                         "3y")
+    return found
+
+
+def _cuts(text: str) -> int:
+    return 0 if text == "all" else number(1)(text)
+
+
+def _common(command: argparse.ArgumentParser) -> None:
+    """The options of everything that runs an experiment."""
+    command.add_argument("-o", "--output", metavar="DIR", type=Path,
+                         help="write page, pictures, CSV and JSON into this folder")
+    command.add_argument("--json", action="store_true", help="print the result as JSON")
+    _add_engine(command)
+    command.add_argument("--again", action="store_true",
+                         help="execute stored runs, too, and compare")
+    command.add_argument("--retry", action="store_true",
+                         help="execute runs that have failed once more")
+    command.add_argument("--ensemble", metavar="N", default=0,
+                         type=number(1, MOST_SETS),
+                         help="also run with N sets of parameters that fit the published figures "
+                         "as well, and say in how many of them the conclusion holds")
+    command.add_argument("--ensemble-seed", metavar="N", type=number(0, MOST_SEED), default=1,
+                         help="of the draws of --ensemble (1)")
+    command.add_argument("--most", metavar="N", type=number(1), default=MOST_RUNS,
+                         help=f"how many runs are allowed ({MOST_RUNS})")
+
+
+def _add_engine(command: argparse.ArgumentParser) -> None:
+    """The options of everything that makes runs."""
+    command.add_argument("--jobs", metavar="N", type=number(1, 1024), default=os.cpu_count() or 1,
+                         help="how many runs at the same time (one for each processor)")
+    command.add_argument("--engine", metavar="local|dask", choices=("local", "dask"),
+                         default="local",
+                         help="what executes runs: this machine, or the workers of a Dask cluster")
+    command.add_argument("--scheduler", metavar="ADDRESS", default="",
+                         help="of the Dask cluster, such as tcp://10.0.0.1:8786")
+    command.add_argument("--store", metavar="FOLDER", type=Path, default=None,
+                         help="where results are kept ($FLASHEMU_LAB_STORE, or "
+                         "~/.cache/flashemu-lab)")
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser of the whole command line; the completion walks it."""
+    parser = _Parser(prog="flashemu-lab", description=_ABOUT, allow_abbrev=False,
+                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("-V", "--version", action="store_true", help="print the version")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+
+    def add(name: str, about: str) -> argparse.ArgumentParser:
+        return commands.add_parser(name, help=about, description=about[0].upper() + about[1:] + ".",
+                                   allow_abbrev=False)
+
+    _add_experiments(add)
+    _add_recordings(add)
+    _add_crash(add)
+    _add_life(add)
+    _add_devices(add)
+    c = add("report", "make the page of a result again")
+    c.add_argument("folder", metavar="DIR", type=Path)
+    c.add_argument("-o", "--output", metavar="OUT.html", type=Path, required=True,
+                   help="the page")
+    for name, command in commands.choices.items():
+        if name in outputs.COMMANDS:
+            command.add_argument("--force", action="store_true",
+                                 help="replace what is there, also if flashemu-lab has not made it")
+    return parser
+
+
+def _add_experiments(add: Add) -> None:
+    c = add("list", "the shipped experiments, or recordings, or workloads")
+    what = c.add_mutually_exclusive_group()
+    what.add_argument("--recordings", action="store_true", help="recordings instead")
+    what.add_argument("--workloads", action="store_true",
+                      help="what advise, and its recordings, are about instead")
+    what.add_argument("--works", action="store_true", help="the works of life instead")
+    c.add_argument("--json", action="store_true", help="print JSON")
+    c = add("show", "what an experiment does, or what is in a recording, or a workload")
+    c.add_argument("experiment", metavar="EXPERIMENT|RECORDING|WORKLOAD|FILE.toml")
+    c.add_argument("--json", action="store_true", help="print JSON, with the command of each run")
+    c.add_argument("--toml", action="store_true", help="print the file, to copy and change")
+    c.add_argument("--store", metavar="FOLDER", type=Path, default=None,
+                   help="where results are kept")
+    c = add("run", "run an experiment, or what is missing of it")
+    c.add_argument("experiment", metavar="EXPERIMENT|FILE.toml")
+    c.add_argument("--resume", action="store_true",
+                   help="continue an interrupted run; this is always done")
+    c.add_argument("--mode", choices=("replay", "full"), default="replay", metavar="replay|full",
+                   help="full: run through a kernel as well, and compare (replay)")
+    c.add_argument("--sample", metavar="N", type=number(1), default=0,
+                   help="with --mode full: so many runs, drawn by --sample-seed (all)")
+    c.add_argument("--sample-seed", metavar="N", type=number(0, MOST_SEED), default=1,
+                   help="draws the sample (1)")
+    _common(c)
+    c = add("sweep", "vary keys of a profile over traces and patterns")
+    c.add_argument("profile", metavar="PROFILE", help="one, or several with ',' between them")
+    c.add_argument("operands", metavar="KEY=V1,V2...|TRACE|gen:PATTERN", nargs="+",
+                   help="what is varied, and the requests")
+    c.add_argument("--warmup", metavar="TRACE", default="",
+                   help="run this trace first and do not count it")
+    c.add_argument("--depth", metavar="N", type=number(1, 1024), default=1,
+                   help="requests in flight (1)")
+    c.add_argument("--seed", metavar="N", type=seeds, default="1",
+                   help="of the device's randomness; several with ',' between them")
+    c.add_argument("--measure", metavar="NAME=EXPRESSION", action="append", default=[],
+                   help="measure this instead of rate, write amplification and erases")
+    c.add_argument("--wrap", action="store_true", help="take offsets modulo the capacity")
+    c.add_argument("--drop-trim", action="store_true",
+                   help="leave out trims that the device does not offer")
+    c.add_argument("--timed", action="store_true", help="requests arrive at the trace's times")
+    _common(c)
+
+
+def _add_recordings(add: Add) -> None:
+    c = add("record", "record what a kernel's filesystems ask of a device, in a virtual machine")
+    c.add_argument("recordings", metavar="RECORDING", nargs="*",
+                   help="names of recipes; all of them without any")
+    c.add_argument("--recipes", metavar="FILE.toml", type=Path, default=None,
+                   help="recipes of your own (those of the shipped recordings)")
+    c.add_argument("-o", "--output", metavar="DIR", type=Path, default=None,
+                   help="where to write (~/.local/share/flashemu/recordings)")
+    c.add_argument("--limit", choices=LIMITS, default="",
+                   help="longest request of the host (that of the recipe's device)")
+    c.add_argument("--json", action="store_true", help="print JSON")
+
+    c = add("sample", "draw replays of recordings by seed, and run them through a kernel as well")
+    c.add_argument("recordings", metavar="RECORDING", nargs="*",
+                   help="names of recordings to draw from; all of them without any")
+    c.add_argument("--seed", metavar="N,...", type=seeds, default="1",
+                   help="of the draw, one of each filesystem for each seed (1)")
+    c.add_argument("-o", "--output", metavar="FILE.csv", type=Path, default=None,
+                   help="write the samples into this file")
+    c.add_argument("--json", action="store_true", help="print JSON")
+    c.add_argument("--jobs", metavar="N", type=number(1, 1024), default=os.cpu_count() or 1,
+                   help="how many replays at the same time (one for each processor)")
+    c.add_argument("--store", metavar="FOLDER", type=Path, default=None,
+                   help="where results of replays are kept")
+    c.set_defaults(sample=0, sample_seed=1, ensemble=0, engine="local", scheduler="",
+                   again=False, retry=False, most=MOST_RUNS)
+
+    c = add("advise", "where to start a partition and how to format it, and what else costs")
+    c.add_argument("profile", metavar="PROFILE|MY.json",
+                   help="a profile's name, or a path to one, or to a measurement")
+    c.add_argument("settings", metavar="KEY=VALUE", nargs="*", help="changes keys of the profile")
+    _add_fit_options(c)
+    c.add_argument("--workload", metavar="NAME,...", default=None,
+                   help=f"what the device is for: {', '.join(workloads.ABOUT)} (all of them)")
+    c.add_argument("--rows", action="store_true", help="print the numbers of all runs, too")
+    _common(c)
+
+
+def _add_crash(add: Add) -> None:
+    c = add("crash", "cut the power under filesystems, in a virtual machine")
+    c.add_argument("operands", metavar="PROFILE|KEY=VALUE", nargs="*",
+                   help="devices, and keys that are set for all of them")
+    c.add_argument("--filesystem", metavar="NAME,...", default="ext4,f2fs,vfat,exfat",
+                   help=f"which of {', '.join(choices.FILESYSTEMS)} (ext4,f2fs,vfat,exfat)")
+    c.add_argument("--workload", metavar="NAME,...", default="files",
+                   help=f"which of {', '.join(choices.WORKLOADS)} (files)")
+    c.add_argument("--cuts", metavar="N|all", type=_cuts, default=0,
+                   help="power cuts for each device, filesystem and workload (5); with --run of "
+                   "all instants (all)")
+    c.add_argument("--seed", metavar="N", type=number(0, MOST_SEED), default=1,
+                   help="of the cuts' places (1)")
+    c.add_argument("--within", metavar="N", type=number(1), default=300,
+                   help="each cut is within this many writes to the device (300)")
+    c.add_argument("--size", metavar="SIZE", default="512M",
+                   help="use so much of a larger device (512M)")
+    c.add_argument("--cut", metavar="ID", action="append", default=[],
+                   help="do only this cut, by its id")
+    c.add_argument("-o", "--output", metavar="DIR", type=Path,
+                   help="write index.html and results.json into this folder")
+    c.add_argument("--json", action="store_true", help="print the result as JSON")
+    c.add_argument("--store", metavar="FOLDER", type=Path, default=None,
+                   help="where results are kept")
+    c.add_argument("--again", action="store_true", help="do stored cuts again, and replace them")
+    _add_own_crash(c)
+
+
+def _add_own_crash(c: argparse.ArgumentParser) -> None:
+    """The options of this way to crash."""
+    c.add_argument("--run", metavar="CMD", default="",
+                   help="record this command, which finds the device in $FLASHEMU_URI, and cut the "
+                   "power at every operation of the chip")
+    c.add_argument("--check", metavar="CMD", default="",
+                   help="judge each state: 0 kept, 125 cannot tell, else broken")
+    c.add_argument("--state", metavar="ID", default="", help="judge only this state again")
+    c.add_argument("--second", metavar="N", type=int, default=8,
+                   help="with --run: one cut of N is cut again while the device recovers (8)")
+    c.add_argument("--jobs", metavar="N", type=int, default=len(os.sched_getaffinity(0)),
+                   help="with --check: how many at a time (one for each processor)")
+    c.add_argument("--timeout", metavar="SECONDS", type=float, default=60,
+                   help="of each --check; ten times as long for --run (60)")
+    c.add_argument("--bisect", action="store_true",
+                   help="exit code 125 where it would be 2, or if nothing can be judged")
+    c.add_argument("--junit", metavar="FILE", type=Path, help="write the verdicts as JUnit's XML")
+
+
+def _add_life(add: Add) -> None:
+    """Adds the parser."""
+    c = add("life", "how long cards live under a work, and what helps")
+    c.add_argument("words", metavar="WORK|KEY=VALUE", nargs="+",
+                   help="a shipped work (" + ", ".join(asked.shipped()) + "), rec:RECORDING, "
+                   "gen:PATTERN, host=SIZE or chip=SIZE a day, a trace, two readings of "
+                   "/proc/diskstats, or what iostat, sar -d or mmc extcsd read has printed; and "
+                   "keys "
+                   "of the profiles")
+    c.add_argument("--card", metavar="PROFILE", action="append", default=[],
+                   help=f"the card, or several side by side ({asked.CARD})")
+    c.add_argument("--per-day", metavar="SIZE", type=_per_day, default=0.0,
+                   help="how much the host writes in a day")
+    c.add_argument("--every", metavar="TIME", type=_time, default=0.0,
+                   help="how often a recording or a trace happens, such as 1h")
+    c.add_argument("--apart", metavar="TIME", type=_time, default=0.0,
+                   help="the time between two readings, where they do not say it")
+    c.add_argument("--age", metavar="TIME", type=_time, default=0.0,
+                   help="how long a device has been used, for mmc extcsd")
+    c.add_argument("--device", metavar="NAME", default="",
+                   help="which device of a reading (the disk with most writes)")
+    c.add_argument("--year", metavar="N", type=number(*_YEARS), default=0,
+                   help="of the card, which decides about its endurance where the profile does not")
+    c.add_argument("--only", action="store_true", help="without what would be if")
+    c.add_argument("--most", metavar="N", type=number(1), default=asked.Effort.most,
+                   help=f"how many requests of a work are replayed at most ({asked.Effort.most})")
+    c.add_argument("--cards", metavar="N", type=number(10, 1000000), default=asked.DRAWS,
+                   help=f"how many cards are drawn ({asked.DRAWS})")
+    c.add_argument("--seed", metavar="N", type=number(0, MOST_SEED), default=1,
+                   help="of the cards that are drawn (1)")
+    c.add_argument("-o", "--output", metavar="DIR", type=Path,
+                   help="write index.html and results.json into this folder")
+    c.add_argument("--json", action="store_true", help="print the result as JSON")
+    _add_engine(c)
+
+
+def _about(command: argparse.ArgumentParser) -> None:
+    """What the user knows about the device, and no program."""
+    command.add_argument("--name", metavar="TEXT", default="", help="what the device is called")
+    command.add_argument("--state", metavar="TEXT", default="",
+                         help="what is known about its past, such as new")
+    command.add_argument("--host", metavar="TEXT", default="",
+                         help="in or through what it was measured, such as a reader")
+
+
+def _add_devices(add: Add) -> None:
+    """Adds the parsers of these commands; `add` makes one from its name and a sentence."""
+    c = add("import", "make a measurement from what benchmarks have printed")
+    c.add_argument("files", metavar="FILE", nargs="+", type=Path,
+                   help="what a benchmark has printed, or a table")
+    c.add_argument("--device", metavar="NAME", default="",
+                   help="which device of a table that has several")
+    c.add_argument("-o", "--output", metavar="OUT.json", type=Path, required=True,
+                   help="the measurement")
+    c.add_argument("--capacity", metavar="SIZE", type=_bytes, default=0,
+                   help="of the device (what the files say)")
+    c.add_argument("--queue", choices=("on", "off"), default="",
+                   help="the host used the command queue and cache of the card, or neither")
+    c.add_argument("--fio", metavar="OPTIONS", type=_fio_options, default={},
+                   help="options of fio's jobs where a log does not say them, such as "
+                        "'rw=randwrite bs=4k direct=1'")
+    _about(c)
+    c.add_argument("--skipped", action="store_true", help="print the lines that said nothing")
+    c.add_argument("--json", action="store_true", help="print JSON")
+    c = add("probe", "measure a device from outside")
+    c.add_argument("device", metavar="DEVICE-FILE|NBD-URI",
+                   help="a block device, or an NBD server such as nbd+unix:///?socket=PATH")
+    c.add_argument("-o", "--output", metavar="OUT.json", type=Path, required=True,
+                   help="the measurement; the page OUT.html says what follows from it")
+    c.add_argument("--destroy", metavar="SIZE|SERIAL", default="",
+                   help="write to the device, which has this size or serial number")
+    c.add_argument("--read-only", action="store_true", help="only tests that write nothing")
+    c.add_argument("--budget", metavar="TIME|BYTES", type=_budget, default=Budget(),
+                   help="begin no test behind this time, or that would write more than this")
+    c.add_argument("--device-time", metavar="FILE", default="",
+                   help="take times from the control socket of an emulated device")
+    c.add_argument("--json", action="store_true", help="print JSON")
+    _about(c)
+    c = add("datasheet", "say what a measurement tells about a device, without a fit")
+    c.add_argument("measurement", metavar="MY.json", type=Path,
+                   help="a measurement, from import or probe")
+    c.add_argument("-o", "--output", metavar="MY.html", type=Path, help="the page")
+    c.add_argument("--json", action="store_true", help="print JSON")
+    _add_fit(add)
+
+
+def _add_fit_options(command: argparse.ArgumentParser) -> None:
+    """What decides how long `fit` and `refine` take."""
+    command.add_argument("--quick", action="store_true",
+                         help=f"a budget of {budget.QUICK} comparisons")
+    command.add_argument("--budget", metavar="N", default=0,
+                         type=number(budget.LEAST_BUDGET, budget.MOST_BUDGET),
+                         help="how many sets of parameters to compare, "
+                              f"{budget.LEAST_BUDGET} to {budget.MOST_BUDGET} ({budget.BUDGET})")
+
+
+def _add_fit(add: Add) -> None:
+    c = add("fit", "make a profile from a measurement")
+    c.add_argument("measurement", metavar="MY.json", type=Path,
+                   help="a measurement, from import or probe")
+    c.add_argument("-o", "--output", metavar="MY.ini", type=Path, required=True,
+                   help="the profile; the page MY.html says how near it comes")
+    _add_fit_options(c)
+    c.add_argument("--anyway", action="store_true",
+                   help="write the profile even if it does not come near, or if the measurement "
+                   "has too few figures")
+    _add_search_options(c)
+    c = add("refine", "bring the numbers of a profile nearer to a measurement")
+    c.add_argument("profile", metavar="PROFILE",
+                   help="the name of a shipped profile, or a file that ends in .ini")
+    c.add_argument("measurement", metavar="MY.json", type=Path,
+                   help="a measurement, from import or probe")
+    c.add_argument("-o", "--output", metavar="NEW.ini", type=Path, required=True,
+                   help="the profile; the page NEW.html says how near it comes")
+    _add_fit_options(c)
+    c.add_argument("--anyway", action="store_true",
+                   help="even if the measurement has too few figures")
+    _add_search_options(c)
+
+
+def _add_search_options(command: argparse.ArgumentParser) -> None:
+    """Those of `fit` and `refine`, and of no other command."""
+    command.add_argument("--seed", metavar="N", type=number(0, 2**32 - 1), default=1,
+                         help="of the search (1)")
+    command.add_argument("--jobs", metavar="N", type=number(1, 1024), default=os.cpu_count() or 1,
+                         help="how many comparisons at the same time (one for each processor)")
+    command.add_argument("--json", action="store_true", help="print JSON")

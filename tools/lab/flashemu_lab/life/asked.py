@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a command line says about lives before anything is looked at."""
+
+from __future__ import annotations
+
+import functools
+import re
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+DAY = 86400.0
+DRAWS = 1000  # cards
+# The card that is meant without --card: one that is sold today, for the computers that ask most.
+CARD = "raspberrypi32g"
+_TIMES = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": DAY, "w": 7 * DAY,
+          "y": 365.25 * DAY}
+_SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)", re.ASCII)
+
+
+def seconds(text: str) -> float | None:
+    """The time behind "10s", "5min", "2h", "30d" or "3y", in seconds; None if it is none."""
+    found = _SPAN.fullmatch(text.strip())
+    if not found or found[2] not in _TIMES or float(found[1]) == 0:
+        return None
+    return float(found[1]) * _TIMES[found[2]]
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much is done for an answer.
+
+    most   requests of a replay
+    cards  that are drawn
+    seed   of all randomness
+    """
+
+    most: int = 20_000_000
+    cards: int = DRAWS
+    seed: int = 1
+
+
+@functools.lru_cache(maxsize=None)
+def shipped() -> dict[str, dict[str, Any]]:
+    """The works of works.toml by name."""
+    text = (Path(__file__).parent / "works.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)
