@@ -14,7 +14,7 @@
 
 /* The table of cleaning policies: how the block is chosen that is cleaned next.
  *
- *     POLICY(ID, function, name, draws)    FE_GC_ID is its number, choose_function of ftl/pages/victim.c
+ *     POLICY(ID, function, name, draws)    FE_GC_ID is its number, choose_function of ftl/blocks/victim.c
  *                                          chooses, profiles write the name; draws: by random numbers */
 #define FE_GC_POLICIES(POLICY)                                   \
     POLICY(GREEDY, greedy, "greedy", false)                      \

@@ -6,7 +6,7 @@
 #include "ftl/read_only.h"
 
 #include "base/table.h"
-#include "ftl/pages/blocks.h"
+#include "ftl/blocks/blocks.h"
 #include "ftl/recover.h"
 
 #include <errno.h>

@@ -6,7 +6,7 @@
  * highest sequence number.  This is right whatever was interrupted, because a copy is only
  * erased after a newer copy, or the same bytes in another place, have been programmed in full.
  * The rest is the task of each strategy: it brings blocks and units back into a shape that it
- * could have made itself (blocks_recover.h, unit_recover.h).
+ * could have made itself (blocks/recover.h, units/unit_recover.h).
  *
  * A page counts as never written if it is torn, or if the controller's log says that it was
  * trimmed.

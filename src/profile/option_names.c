@@ -5,8 +5,8 @@
 #include "profile/option_names.h"
 
 #include "flashemu/profile.h"
+#include "ftl/blocks/victim.h"
 #include "ftl/ftl.h"
-#include "ftl/pages/victim.h"
 
 #include <stddef.h>
 

@@ -17,7 +17,7 @@
  * error and returns it from the next call, so that whoever replays a trace has replayed
  * everything in front of the bad line.
  */
-#include "workload/trace_columns.h"
+#include "workload/formats/columns.h"
 
 #include "base/roff.h"
 

@@ -2,12 +2,12 @@
  *
  * Traces: sequences of host requests in files.
  *
- * There are several formats.  Each of them is one file, trace_NAME.c, and one line of the
- * table in trace_format.h.  Everything else (the tool's options, its help, its shell
+ * There are several formats.  Each of them is one file, formats/NAME.c, and one line of the
+ * table in formats/format.h.  Everything else (the tool's options, its help, its shell
  * completion, the tests) walks that table.
  *
  * flashemu's own format is called "text".  It keeps every field of struct fe_trace_rec, as does
- * its compact form, "binary" (trace_binary.c):
+ * its compact form, "binary" (formats/binary.c):
  *
  *     # flashemu trace 1
  *     TIME_NS OP OFFSET LEN [fua] [stream=N] [depth=N] [think=NS] [done=NS] [programmed=BYTES]
@@ -78,7 +78,7 @@ bool fe_trace_mark_ok(const char *text, size_t len);
 
 /* --- formats --- */
 
-struct fe_trace_format; /* trace_format.h says what is inside */
+struct fe_trace_format; /* formats/format.h says what is inside */
 
 /* The i-th format of the table; NULL after the last one. */
 const struct fe_trace_format *fe_trace_format_at(unsigned i);
@@ -109,7 +109,7 @@ struct fe_trace_options {
                              a file (iolog), "MAJ,MIN" (blkparse) or "HOST.DISK" (msr).  NULL:
                              requests of a second device are an error */
     bool marks;           /* delivers marks; otherwise they are skipped and counted */
-    char event;           /* trace_event.h: the kind of event that is a request: Q, G, I, D or C;
+    char event;           /* formats/event.h: the kind of event that is a request: Q, G, I, D or C;
                              0 = D */
 };
 

@@ -6,7 +6,7 @@
  * the file when it is nearly full.  After the first failed write the writer refuses all
  * others, so that a full disk cannot leave a hole in the middle of a trace.
  */
-#include "workload/trace_format.h"
+#include "workload/formats/format.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -17,7 +17,7 @@
  */
 #include "fuzz.h"
 
-#include "workload/trace_format.h"
+#include "workload/formats/format.h"
 
 #include <errno.h>
 

@@ -10,8 +10,8 @@
  *   D   with another seed               equal in bytes and statuses; and in everything if the
  *                                       strategy draws nothing
  */
+#include "ftl/blocks/victim.h"
 #include "ftl/ftl.h"
-#include "ftl/pages/victim.h"
 #include "lib/host.h"
 #include "profile/options.h"
 #include "property/property.h"

@@ -66,7 +66,7 @@ def mistakes(root):
     yield from not_compiled(root)
     yield from not_in_table(root, "src/ftl", "fe_ftl_ops", "fe_ftl_", "registry.h", "STRATEGY")
     yield from not_in_table(root, "src/workload", "fe_trace_format", "fe_trace_",
-                            "trace_format.h", "FORMAT")
+                            "formats/format.h", "FORMAT")
     yield from not_an_option(root)
 
 

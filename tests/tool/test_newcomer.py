@@ -157,9 +157,9 @@ def add_policy(copy):
     copy.change("include/flashemu/ftl_params.h", r"^    POLICY\(RANDOM,",
                 '    POLICY(TOY, toy, "toy", false) \\\n')
     code, out = copy.run(*ninja, sets)
-    assert code != 0 and re.search(r"src/ftl/pages/victim\.c.*choose_toy.* undeclared", out), out
+    assert code != 0 and re.search(r"src/ftl/blocks/victim\.c.*choose_toy.* undeclared", out), out
     with open(os.path.join(HERE, "newcomer/policy.c")) as f:
-        copy.change("src/ftl/pages/victim.c", r"^fe_peb fe_victims_choose\(", f.read())
+        copy.change("src/ftl/blocks/victim.c", r"^fe_peb fe_victims_choose\(", f.read())
     copy.ninja(sets)
     copy.fails("gc_policy=toy has no score in this test", os.path.join(copy.build, sets))
     copy.change("tests/unit/test_ftl_page_sets.c", r"^static double any\(",
@@ -170,10 +170,10 @@ def add_policy(copy):
 
 
 def add_format(copy):
-    copy.add("src/workload/trace_toy.c", "trace_toy.c")
-    copy.change("src/workload/trace_format.h", r"^    FORMAT\(msr\)", "    FORMAT(toy) \\\n")
-    copy.forgotten("src/workload/trace_toy.c is not named in src/workload/meson.build")
-    copy.change("src/workload/meson.build", r"'trace\.c'", "'trace_toy.c', ")
+    copy.add("src/workload/formats/toy.c", "format.c")
+    copy.change("src/workload/formats/format.h", r"^    FORMAT\(msr\)", "    FORMAT(toy) \\\n")
+    copy.forgotten("src/workload/formats/toy.c is not named in src/workload/meson.build")
+    copy.change("src/workload/meson.build", r"'lfsr\.c'", "'formats/toy.c', ")
 
 
 def add_golden(copy):

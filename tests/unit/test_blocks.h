@@ -10,7 +10,7 @@
 #include "lib/rig.h"
 #include "lib/unit.h"
 
-#include "ftl/pages/blocks_recover.h"
+#include "ftl/blocks/recover.h"
 #include "ftl/recover.h"
 
 #include <errno.h>

@@ -7,8 +7,8 @@
 #include "lib/rig.h"
 #include "lib/unit.h"
 
-#include "ftl/pages/block_pool.h"
-#include "ftl/pages/victim.h"
+#include "ftl/blocks/pool.h"
+#include "ftl/blocks/victim.h"
 
 enum { BLOCKS = 40, PAGES = 6 };
 

@@ -7,7 +7,7 @@
 
 #include "lib/unit.h"
 
-#include "workload/trace_format.h"
+#include "workload/formats/format.h"
 
 #include <errno.h>
 #include <stdio.h>

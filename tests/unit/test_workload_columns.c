@@ -4,7 +4,7 @@
  */
 #include "test_workload.h"
 
-#include "workload/trace_columns.h"
+#include "workload/formats/columns.h"
 
 #define SYSTOR "1456095145.133076000,0.000806000,R,3,899056122368,131072\n"
 #define ALIBABA "7,W,126703661056,4096,1577808000000046\n"

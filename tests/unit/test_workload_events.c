@@ -5,7 +5,7 @@
  */
 #include "test_workload.h"
 
-#include "workload/trace_event.h"
+#include "workload/formats/event.h"
 
 /* A file made of numbers in either byte order. */
 struct bytes {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * A merge of sorted files: of each file the head of the next event is known, and the earliest event is
- * handed on, head and what follows it.  src/workload/trace_blktrace.c says how an event looks; the
+ * handed on, head and what follows it.  src/workload/formats/blktrace.c says how an event looks; the
  * stream looks like a file of one processor, and is read as such.
  *
  * What is left of a file that ends inside an event comes last, so that the reader finds it.

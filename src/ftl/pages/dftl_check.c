@@ -6,7 +6,7 @@
  *              page is valid
  *   table      the bytes on the chip say the same, except for dirty entries of the cache
  *   blocks     a block holds one kind of page; the rest is checked by the common core
- *              (blocks_check.c)
+ *              (ftl/blocks/check.c)
  */
 #include "ftl/pages/dftl_core.h"
 

@@ -14,7 +14,7 @@
 #ifndef FE_FTL_DFTL_CORE_H
 #define FE_FTL_DFTL_CORE_H
 
-#include "ftl/pages/blocks.h"
+#include "ftl/blocks/blocks.h"
 #include "ftl/pages/map_cache.h"
 #include "ftl/recover.h"
 #include "ftl/registry.h"

@@ -11,10 +11,10 @@
  * A translation page that maps nothing any more is given up.  Without payload there are no
  * bytes to compare, so a translation page with trimmed pages is always written anew.
  *
- * The blocks are sorted by the common core (blocks_recover.h).  The reserve needs no
+ * The blocks are sorted by the common core (ftl/blocks/recover.h).  The reserve needs no
  * restoring here: the next write cleans until it is whole.
  */
-#include "ftl/pages/blocks_recover.h"
+#include "ftl/blocks/recover.h"
 #include "ftl/pages/dftl_core.h"
 
 #include <errno.h>

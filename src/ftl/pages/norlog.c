@@ -57,7 +57,7 @@
  * one (the sequence numbers make that unnecessary); a block for collections apart from the
  * host's.
  */
-#include "ftl/pages/blocks_recover.h"
+#include "ftl/blocks/recover.h"
 #include "ftl/recover.h"
 #include "ftl/registry.h"
 

@@ -24,7 +24,7 @@
  * is whose turn it was in the frontiers.
  */
 #include "base/table.h"
-#include "ftl/pages/blocks_recover.h"
+#include "ftl/blocks/recover.h"
 #include "ftl/pages/page_core.h"
 #include "ftl/part.h"
 #include "ftl/recover.h"

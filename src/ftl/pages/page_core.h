@@ -19,7 +19,7 @@
 #ifndef FE_FTL_PAGE_CORE_H
 #define FE_FTL_PAGE_CORE_H
 
-#include "ftl/pages/blocks.h"
+#include "ftl/blocks/blocks.h"
 #include "ftl/pages/page_heat.h"
 #include "ftl/region.h"
 #include "ftl/registry.h"

@@ -76,7 +76,7 @@ def _budget(text: str) -> Budget:
 
 def _fio_options(text: str) -> dict[str, str]:
     """Options as fio has them; what they mean is looked at as if a log had said them."""
-    from ..measurement.fio_options import Refused, understood
+    from ..measurement.readers.fio_options import Refused, understood
 
     options = {}
     for word in text.split():

@@ -18,17 +18,17 @@ from typing import Mapping
 from ..core.errors import LabError
 from ..core.text import listed
 from . import text as front
-from .agnostics import AgnosticsReader
-from .crystaldiskmark import CrystalDiskMarkReader
-from .dd import DdReader
-from .filling import FillingReader
-from .fio import FioReader
-from .flashbench import FlashbenchReader, least_align
-from .hdparm import HdparmReader
-from .hdtune import HdTuneReader
-from .iozone import IozoneReader
+from .readers.agnostics import AgnosticsReader
+from .readers.crystaldiskmark import CrystalDiskMarkReader
+from .readers.dd import DdReader
+from .readers.filling import FillingReader
+from .readers.fio import FioReader
+from .readers.flashbench import FlashbenchReader, least_align
+from .readers.hdparm import HdparmReader
+from .readers.hdtune import HdTuneReader
+from .readers.iozone import IozoneReader
 from .reader import Document, LeftOut, Line, Reader, Sink
-from .refused import RefusedReader
+from .readers.refused import RefusedReader
 from .schema import MOST_BYTES, Measurement, PROCEDURES, Point, Source, gather, make_point
 from .tables import read_table
 
