@@ -8,56 +8,110 @@ import shutil
 import sys
 
 from flashemu_lab_bench import FLASHEMU, LAB, TOP, good, good_json, lab, read, write
+from flashemu_bash import Bash
 from flashemu_script import ended, need, run
+from flashemu_lab.cli import completion
 from flashemu_lab.cli.main import performer
+from flashemu_lab.cli.parser import build_parser
+from flashemu_lab.recording import recordings
 
 HEAVY = {"numpy", "scipy", "asyncio", "subprocess", "flashemu_lab.runs.program"}
 SCRIPT = os.path.join(TOP, "tools/completion/flashemu-lab.bash")
+PATH = ":".join([os.path.dirname(FLASHEMU), os.path.dirname(LAB), os.environ["PATH"]])
 ASK = """
-. "$1"; tool=$2; shift 2
-COMP_WORDS=("$tool" "$@"); COMP_CWORD=$#
-_flashemu_lab "$tool" "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD-1]}"
+. "$1"; COMP_LINE=$2; COMP_POINT=${#2}; _python_argcomplete flashemu-lab
 printf '%s\\n' "${COMPREPLY[@]}"
 """
 
 
 def offered(*words):
-    """The words that bash would offer for the last one of a line."""
-    path = os.path.dirname(FLASHEMU) + ":" + os.environ["PATH"]
-    code, out, err = ended(["bash", "-c", ASK, "bash", SCRIPT, LAB, *words],
-                           env=dict(os.environ, PATH=path))
+    """What bash is told to offer for the last word of a line.  It has cut off what stands in front
+    of the last : or = already."""
+    code, out, err = ended(["bash", "-c", ASK, "bash", SCRIPT, " ".join(("flashemu-lab", *words))],
+                           env=dict(os.environ, PATH=PATH))
     assert code == 0 and err == "", (words, code, err)
     return out.split()
 
 
 def commands():
-    return [line.split()[0] for line in good("--complete").splitlines()]
+    return list(completion.commands(build_parser()))
 
 
-def test_words():
-    assert set(offered("")) == {*commands(), "--help", "--version"}
+def test_commands_and_options():
+    assert set(offered("")) == set(commands())
+    assert offered("--v") == ["--version"] and offered("adv") == ["advise"]
+    assert offered("nope", "") == []
+    assert {"--jobs", "--help", "-o", "--output"} <= set(offered("run", "waf", "-"))
+    # numbers are left to the user, also where files are that he could mean
+    write("2", "")
+    assert offered("run", "--jobs", "") == [] and offered("crash", "--second", "") == []
+    assert offered("run", "--engine", "") == ["local", "dask"]
+    assert offered("import", "x", "--queue=o") == ["on", "off"]
+
+
+def test_names():
     names = [e["name"] for e in good_json("list")]
     write("mine.toml", "")
-    assert offered("run", "") == [*names, "mine.toml"] and offered("show", "wa") == ["waf"]
-    assert "--jobs" in offered("run", "waf", "--") and offered("run", "--jobs", "") == []
-    assert offered("run", "waf", "-o", "mi") == ["mine.toml"]
-    assert offered("sweep", "ssd") == ["ssd-page"]
-    assert offered("sweep", "ssd-page", "ftl.gc_p") == ["ftl.gc_policy="]
-    assert offered("sweep", "ssd-page", "--depth", "2", "ftl.op=1%", "mi") == ["mine.toml"]
-    assert offered("nope", "") == []
-    assert offered("life", "camera", "mi") == ["mine.toml"] and offered("life", "logg") == ["logger"]
+    write("mine.json", "")
+    assert {*names, "mine.toml", "mine.json"} <= set(offered("run", ""))
+    assert offered("show", "wa") == ["waf"] and offered("show", "small-f") == ["small-files"]
+    assert offered("show", "ext4-d") == offered("sample", "ext4-d") == [
+        name for name in recordings.names() if name.startswith("ext4-d")] != []
+    assert offered("run", "waf", "-o", "mine.t") == ["mine.toml"]
+    for command in ("advise", "crash", "refine", "sweep"):
+        assert offered(command, "transcend8") == ["transcend8g"], command
+    assert offered("crash", "ideal", "transcend8") == ["transcend8g"]
+    assert offered("advise", "mine.j") == offered("fit", "mine.j") == ["mine.json"]
     assert offered("life", "camera", "--card", "ssd") == ["ssd-page"]
-    for command in ("advise", "crash", "refine"):
-        assert "transcend8g" in offered(command, "transcend"), command
-    assert offered("advise", "ideal", "--workload", "lo") == ["log"]
+    assert offered("life", "camera", "mine.t") == ["mine.toml"] and offered("life", "logg") == ["logger"]
+    wanted = [name for name in recordings.names() if name.startswith("ext4-d")]
+    for command in (["life"], ["sweep", "ideal"]):
+        assert offered(*command, "rec:ext4-d") == wanted, command
+
+
+def test_keys_and_lists():
+    assert offered("sweep", "ssd-page", "ftl.gc_p") == ["ftl.gc_policy="]
+    assert offered("sweep", "ssd-page", "--depth", "2", "ftl.op=1%", "ftl.gc_p") == ["ftl.gc_policy="]
+    assert offered("crash", "ideal", "ftl.gc_p") == ["ftl.gc_policy="]
+    # operands may stand behind options, and an option behind operands
+    assert offered("advise", "ideal", "--jobs", "3", "ftl.gc_p") == ["ftl.gc_policy="]
+    assert offered("advise", "ideal", "nand.tR=1us", "--workload", "lo") == ["log"]
+    assert offered("advise", "ideal", "--workload", "log,vi") == ["log,video"]
+    assert offered("crash", "--filesystem", "vfat,ext4-n") == ["vfat,ext4-nojournal"]
+    assert offered("crash", "--workload=log,da") == ["log,database"]
+
+
+def test_in_a_real_bash():
+    """Only here it is certain where bash puts blanks and backslashes."""
+    bash = Bash(PATH)
+    write("a=b.json", "")
+    try:
+        bash.shows(". %s; echo re''ady\n" % SCRIPT, "ready\r\n")
+        for keys, words in (("flashemu-lab advise transcend8\t#", "advise transcend8g #"),
+                            ("\x15flashemu-lab crash ideal ftl.gc_p\tgreedy#",
+                             "ideal ftl.gc_policy=greedy#"),
+                            ("\x15flashemu-lab life rec:ext4-des\t#", "life rec:ext4-desktop #"),
+                            ("\x15flashemu-lab life camer\t#", "life camera #"),
+                            ("\x15flashemu-lab fit a\t#", "fit a=b.json #"),
+                            ("\x15flashemu-lab run --jobs \t#", "run --jobs \a#")):
+            bash.shows(keys, words)
+    finally:
+        bash.end()
 
 
 def test_the_command_line_loads_little():
     """Help and completion need no numbers and no cluster; numpy alone is half of a start."""
-    for words in (["--help"], ["crash", "--help"], ["--complete"], ["fit", "--complete"], ["--nope"]):
+    for words in (["--help"], ["crash", "--help"], ["--nope"]):
         code, out, err = ended([sys.executable, "-X", "importtime", LAB, *words])
         loaded = set(re.findall(r"\| +(\S+)$", err, re.M))
         assert "argparse" in loaded and not loaded & HEAVY, (words, loaded & HEAVY)
+    # the shell asks with a line, and gets the answer from descriptor 8
+    env = dict(os.environ, _ARGCOMPLETE="1", COMP_LINE="flashemu-lab adv", COMP_POINT="16",
+               _ARGCOMPLETE_STDOUT_FILENAME="answer")
+    code, out, err = ended([sys.executable, "-X", "importtime", LAB], env=env)
+    loaded = set(re.findall(r"\| +(\S+)$", err, re.M))
+    assert read("answer") == "advise " and "argcomplete.completers" in loaded, (code, out, err)
+    assert not loaded & HEAVY - {"subprocess"}, loaded & HEAVY  # argcomplete itself loads this
 
 
 def test_every_command_is_performed_by_a_function():
@@ -67,7 +121,7 @@ def test_every_command_is_performed_by_a_function():
     os.makedirs("without")
     write("without/numpy.py", "raise ModuleNotFoundError('no numpy', name='numpy')\n")
     env = dict(os.environ, PYTHONPATH="without:" + os.environ.get("PYTHONPATH", ""))
-    assert ended([sys.executable, LAB, "--complete"], env=env)[0] == 0
+    assert ended([sys.executable, LAB, "--help"], env=env)[0] == 0
     assert ended([sys.executable, LAB, "run", "waf"], env=env) == (
         2, "", "flashemu-lab: needs the Python module numpy: apt-get install python3-numpy\n")
 
@@ -96,5 +150,5 @@ def test_the_manual_has_every_command_and_option():
         assert code == 0, out
 
 
-need("bash")
+need("bash", "register-python-argcomplete")
 run(globals())

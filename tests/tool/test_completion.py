@@ -5,20 +5,13 @@
 Each test gives bash a line and asks for what may stand at its end.
 """
 
-import fcntl
 import os
-import pty
 import re
-import select
-import struct
-import subprocess
-import termios
-import time
 
+from flashemu_bash import Bash
 from flashemu_script import ended, need, run
 from flashemu_tool import TOOL, good, good_json, trace_formats, write
 
-HANG_S = 60  # no measurement: how long an answer may take before it counts as none
 SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)),
                       "../../tools/completion/flashemu.bash")
 ASK = """
@@ -138,32 +131,6 @@ echo 'sync=flush|none             With file: whether flushed data survive the ho
     assert told("flashemu", "profile=ideal", "ftl.type=pa") == ["page"]
     assert told("flashemu", "profile=ideal", "cl") == ["clock="]
     assert told("memory", "profile=") == []
-
-
-class Bash:
-    """An interactive shell on a terminal of its own."""
-
-    def __init__(self, path):
-        self.ours, theirs = pty.openpty()
-        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 200, 0, 0))
-        self.process = subprocess.Popen(
-            ["bash", "--norc", "--noprofile", "-i"], stdin=theirs, stdout=theirs, stderr=theirs,
-            start_new_session=True, env=dict(os.environ, PATH=path, PS1="$ ", TERM="xterm"))
-        os.close(theirs)
-
-    def shows(self, keys, words):
-        """Types the keys, and waits until these words are on the screen."""
-        os.write(self.ours, keys.encode())
-        shown, end = "", time.monotonic() + HANG_S
-        while words not in shown and time.monotonic() < end:
-            if select.select([self.ours], [], [], 0.1)[0]:
-                shown += os.read(self.ours, 65536).decode(errors="replace")
-        assert words in shown, (keys, shown)
-
-    def end(self):
-        self.process.kill()
-        self.process.wait()
-        os.close(self.ours)
 
 
 def test_in_a_real_bash():

@@ -7,6 +7,7 @@ Only the module of the command is loaded.  numpy alone takes longer than most of
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from importlib import import_module
 from typing import Callable, Sequence
@@ -43,9 +44,8 @@ def _version() -> int:
 
 def _dispatch(argv: Sequence[str]) -> int:
     parser = build_parser()
-    if "--complete" in argv:
-        print("\n".join(complete(parser, argv[0])))
-        return 0
+    if "_ARGCOMPLETE" in os.environ:  # a shell asks
+        complete(parser)
     known = commands(parser)
     if argv and argv[0] in known and {"--version", "-V"} & set(argv[1:2]):
         return _version()
