@@ -9,7 +9,7 @@
  *     host      |  plain  | area |      plain      |
  *     chip      |  plain  | area | extra |         plain      |      (MLC)
  *
- * Only the page strategy has such an area (page_area.c); for the others the size is 0.
+ * Only the page strategy has such an area (page_limits.c); for the others the size is 0.
  */
 #ifndef FE_FTL_AREA_H
 #define FE_FTL_AREA_H

@@ -60,7 +60,7 @@ static enum fe_status page_write(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, u
     fe_page_follow_run(f, lpn);
     f->page_ends = off + len == ftl->medium->geo.page_bytes;
     struct fe_blocks *b = fe_page_blocks_for(f, lpn);
-    enum fe_status st = fe_page_make_room(f, b);
+    enum fe_status st = fe_page_make_room(f, b, fe_page_wants_cache(f));
     if (st != FE_OK)
         return st;
     enum stream stream = fe_page_stream_of_host(f, lpn);

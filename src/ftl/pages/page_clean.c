@@ -55,12 +55,12 @@ static enum fe_status reclaim(struct page_ftl *f, struct fe_blocks *b)
     return clean(f, b);
 }
 
-enum fe_status fe_page_make_room(struct page_ftl *f, struct fe_blocks *b)
+enum fe_status fe_page_make_room(struct page_ftl *f, struct fe_blocks *b, bool to_cache)
 {
     enum fe_status st = FE_OK;
     while (b->pool.n < b->reserve && st == FE_OK)
         st = reclaim(f, b);
-    if (st == FE_OK && b == &f->blocks && fe_page_wants_cache(f) && fe_page_cache_must_fold(f))
+    if (st == FE_OK && b == &f->blocks && to_cache && fe_page_cache_must_fold(f))
         st = fold(f);
     return st;
 }

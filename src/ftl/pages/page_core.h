@@ -3,14 +3,16 @@
  * The state of the page strategy, shared by its files only:
  *
  *   page.c         the map: read, write, trim; power-on; the check
- *   page_place.c   streams: where the next page goes
- *   page_gather.c what goes past the SLC cache together
  *   page_fill.c    the pages that a new device has been written with before
+ *   page_route.c   where the host's page goes: to the SLC cache or past it, alone or with others
  *   page_clean.c   when and why blocks are emptied: cleaning, folding, levelling, idle time
- *   page_limits.c  how much room all that needs, and which parameters contradict each other
- *   page_area.c    the enhanced area: its range, its blocks, and when it does not fit
+ *   page_place.c   streams: the place of the next page of each
  *   page_heat.h    which pages are hot
+ *   page_limits.c  how much room all that needs, the enhanced area, and which parameters contradict
+ *                  each other
  *   blocks.h       the states of blocks and pages, which dftl and norlog share
+ *
+ * Each file calls those below it only.
  *
  * Plain full blocks form victim set 0.  A block that the SLC cache takes holds fewer pages,
  * and joins set 1 when it is full.  A static cache has its blocks aside, in a pool of their
@@ -80,18 +82,11 @@ void fe_page_places(const struct fe_ftl_params *p, const struct fe_geometry *geo
 /* The stream that a block belongs to, by the first page that can be read. */
 uint32_t fe_page_stream_of_block(const struct fe_ftl *ftl, fe_peb peb);
 
-/* The host writes this page next: notes whether it continues a run. */
-void fe_page_follow_run(struct page_ftl *f, fe_lpn lpn);
-
-/* There is an SLC cache, and the host's next page goes there if it has room and the page is outside
- * the enhanced area, which the caller knows. */
-bool fe_page_wants_cache(const struct page_ftl *f);
+/* The cache has room for a page. */
+bool fe_page_cache_takes(const struct page_ftl *f);
 
 /* The cache has no block for its next page, and could win one by folding. */
 bool fe_page_cache_must_fold(const struct page_ftl *f);
-
-/* Where a page goes that the host writes now. */
-enum stream fe_page_stream_of_host(struct page_ftl *f, fe_lpn lpn);
 
 /* Programs a page at the frontier of a stream and maps it there; base as in fe_medium_prog,
  * and valid until this returns.  The former copy of the page keeps its valid bit: the caller
@@ -107,22 +102,29 @@ enum fe_status fe_page_place_kept(struct page_ftl *f, enum stream stream, fe_lpn
 /* The `move` of struct fe_block_ops: each page to its stream, or all to STREAM_REST. */
 enum fe_status fe_page_move(struct fe_ftl *ftl, bool rest, fe_lpn lpn, fe_ppn from);
 
-/* page_gather.c */
+/* page_clean.c */
 
-/* The host's present page waits in the cache for others that go past it together. */
-bool fe_page_waits(const struct page_ftl *f);
+/* What must happen before the host's next page goes to the area or to the other blocks: cleans
+ * these until `reserve` blocks are free, then folds if the page wants to go to the cache and that
+ * has no place.  Any page may have moved afterwards. */
+enum fe_status fe_page_make_room(struct page_ftl *f, struct fe_blocks *b, bool to_cache);
+bool fe_page_idle(struct fe_ftl *ftl);
+
+/* page_route.c */
+
+/* The host writes this page next: notes whether it continues a run. */
+void fe_page_follow_run(struct page_ftl *f, fe_lpn lpn);
+
+/* There is an SLC cache, and the host's next page goes there if it has room and the page is outside
+ * the enhanced area, which the caller knows. */
+bool fe_page_wants_cache(const struct page_ftl *f);
+
+/* Where a page goes that the host writes now. */
+enum stream fe_page_stream_of_host(struct page_ftl *f, fe_lpn lpn);
 
 /* Before the host's page is written to a stream: if it completes what goes past the cache together,
  * the others follow first.  Any page may have moved afterwards. */
 enum fe_status fe_page_take_along(struct page_ftl *f, enum stream stream, fe_lpn lpn);
-
-/* page_clean.c */
-
-/* What must happen before the host's next page goes to the area or to the other blocks: cleans
- * these until `reserve` blocks are free, then folds if the cache has no place.  Any page may have
- * moved afterwards. */
-enum fe_status fe_page_make_room(struct page_ftl *f, struct fe_blocks *b);
-bool fe_page_idle(struct fe_ftl *ftl);
 
 /* page_fill.c: as in struct fe_ftl_ops */
 fe_lpn fe_page_fill(struct fe_ftl *ftl, fe_lpn first, fe_lpn end);
@@ -139,22 +141,13 @@ uint64_t fe_page_kept(const struct fe_ftl_params *p, const struct fe_geometry *g
 uint64_t fe_page_max_lpns(const struct fe_ftl_params *p, const struct fe_geometry *geo,
                           struct fe_err *err);
 
-/* page_area.c */
-
-/* The parameters by which the blocks of the area work: without a cache. */
+/* The parameters by which the blocks of the enhanced area work: without a cache. */
 struct fe_ftl_params fe_page_area_params(const struct fe_ftl_params *p);
 
 /* Good blocks that the area takes; 0 if there is none. */
 uint64_t fe_page_area_blocks(const struct fe_ftl_params *p, const struct fe_geometry *geo);
 
-/* Whether the keys of the area make sense on this chip.  0 or -EINVAL. */
-int fe_page_area_check(const struct fe_ftl_params *p, const struct fe_geometry *geo,
-                       struct fe_err *err);
-
-/* Whether an area with good keys fits: on the chip, and into so many logical pages.  0 or
- * -EINVAL. */
-int fe_page_area_fits_chip(const struct fe_ftl_params *p, const struct fe_geometry *geo,
-                           struct fe_err *err);
+/* Whether an area with good keys fits into so many logical pages.  0 or -EINVAL. */
 int fe_page_area_fits_range(const struct fe_ftl_params *p, const struct fe_geometry *geo,
                             uint64_t n_lpns, struct fe_err *err);
 

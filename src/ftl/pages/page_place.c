@@ -8,14 +8,6 @@
  *   REST      [2 .]                      one block at a time, on whichever die it is
  *   CACHE     [5 s] [0 s]   -     -      blocks in SLC mode
  *
- * A long run of the host's pages goes past the cache (ftl.slc_run), and so does a large command
- * (ftl.slc_write): such data are not written again soon, and folding them would only cost time.
- * With ftl.slc_pause a run also ends when the device has nothing left to do:
- *
- *     slc_run of two pages     0 1 2 3    (nothing to do)    4 5 6 7
- *     CACHE                    # #                           # #
- *     MAIN                         # #                           # #
- *
  * When no block is free, a page goes to any open block: of its own stream if possible, of
  * another one otherwise.  Mixing pages costs a little later; running out of space costs
  * everything.  Only the cache neither lends nor borrows.  So all erased pages outside the
@@ -68,25 +60,9 @@ static bool cache_can_grow(const struct page_ftl *f)
             b->full[SET_CACHED].n + b->fronts[STREAM_CACHE].n_open < f->p.page.slc_blocks);
 }
 
-/* A page that is written again in parts neither lengthens the run nor ends it. */
-void fe_page_follow_run(struct page_ftl *f, fe_lpn lpn)
+bool fe_page_cache_takes(const struct page_ftl *f)
 {
-    if (f->run_last != FE_LPN_NONE && lpn == f->run_last + 1)
-        f->run_pages += f->run_pages < UINT32_MAX;
-    else if (lpn != f->run_last)
-        f->run_pages = 0;
-    f->run_last = lpn;
-}
-
-bool fe_page_wants_cache(const struct page_ftl *f)
-{
-    const struct fe_page_params *p = &f->p.page;
-    if (p->slc_mode == FE_SLC_OFF)
-        return false;
-    bool large = p->slc_write && f->command_bytes > p->slc_write;
-    bool late = p->slc_run &&
-                (uint64_t)f->run_pages * f->base.medium->geo.page_bytes >= p->slc_run;
-    return !(large || late) || fe_page_waits(f);
+    return cache_can_grow(f) || f->blocks.fronts[STREAM_CACHE].n_open;
 }
 
 bool fe_page_cache_must_fold(const struct page_ftl *f)
@@ -94,17 +70,6 @@ bool fe_page_cache_must_fold(const struct page_ftl *f)
     const struct fe_frontier *front = &f->blocks.fronts[STREAM_CACHE];
     return front->open[front->turn] == FE_PEB_NONE && !cache_can_grow(f) &&
            f->blocks.full[SET_CACHED].n;
-}
-
-enum stream fe_page_stream_of_host(struct page_ftl *f, fe_lpn lpn)
-{
-    bool two_pool = f->p.page.hot_cold == FE_HOT_COLD_TWO_POOL;
-    if (two_pool)
-        fe_page_heat_touch(&f->heat, lpn, fe_mapped(f->map[lpn]) == FE_PPN_NONE);
-    if (!fe_page_in_area(f, lpn) && fe_page_wants_cache(f) &&
-        (cache_can_grow(f) || f->blocks.fronts[STREAM_CACHE].n_open))
-        return STREAM_CACHE;
-    return two_pool && !fe_page_is_hot(&f->heat, lpn) ? STREAM_COLD : STREAM_MAIN;
 }
 
 /* Where a page goes that is moved because its block is emptied. */

@@ -268,7 +268,8 @@ static bool joins(const struct segment *s, const struct open_unit *o, fe_leb leb
     return o ? accepts(s, o, page) : choose_kind(s, leb, page) != OPEN_RANDOM;
 }
 
-enum fe_status fe_seg_open_unit_for(struct segment *s, fe_leb leb, uint32_t page,
+/* Opens a unit for a write that begins at this page, and makes the room that this takes. */
+static enum fe_status open_unit_for(struct segment *s, fe_leb leb, uint32_t page,
                                     struct open_unit **ret)
 {
     enum fe_status st = fe_seg_close_neighbours(s, leb);
@@ -277,7 +278,8 @@ enum fe_status fe_seg_open_unit_for(struct segment *s, fe_leb leb, uint32_t page
     return st != FE_OK ? st : open_as(s, leb, choose_kind(s, leb, page), ret);
 }
 
-void fe_seg_note_group(struct segment *s, fe_leb leb)
+/* Counts the command once for each group that it writes to, where commands count. */
+static void note_group(struct segment *s, fe_leb leb)
 {
     if (!s->scatter.hot)
         return;
@@ -296,7 +298,7 @@ static enum fe_status seg_write(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, ui
     struct open_unit *o = fe_seg_find_open(s, leb);
     fe_region_write(&s->region, lpn, ftl->medium->ops);
     fe_part_write(ftl->medium, &s->part, len);
-    fe_seg_note_group(s, leb);
+    note_group(s, leb);
     if (s->small.n_max && (s->command_is_small || fe_seg_in_zone(s, leb)) &&
         !joins(s, o, leb, page, off, len))
         return small_write(s, lpn, off, len, data);
@@ -305,7 +307,7 @@ static enum fe_status seg_write(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, ui
     if (o && !accepts(s, o, page))
         st = leave_linear(s, &o);
     if (st == FE_OK && !o)
-        st = fe_seg_open_unit_for(s, leb, page, &o);
+        st = open_unit_for(s, leb, page, &o);
     if (st != FE_OK)
         return st;
 
@@ -326,6 +328,60 @@ static enum fe_status seg_read(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, uin
         fe_ops_busy(ftl->medium->ops, s->unit_read_ns);
     s->command_group = group;
     return fe_unit_map_read(ftl, lpn, off, len, buf);
+}
+
+enum { MAX_STRIPE = 64 };
+
+static bool can_fill(const struct segment *s)
+{
+    const struct fe_medium *m = s->map.base.medium;
+    return fe_medium_is_plain(m) && !s->command_is_small && s->map.units.stripe <= MAX_STRIPE;
+}
+
+/* All pages of an erased unit, as fe_unit_map_append programs one after the other. */
+static void program_unit(struct segment *s, uint32_t unit, fe_lpn first)
+{
+    struct fe_units *u = &s->map.units;
+    fe_peb pebs[MAX_STRIPE];
+    assert(u->fill[unit] == 0);
+    for (uint32_t i = 0; i < u->blocks_per_unit; i += u->stripe) {
+        for (uint32_t k = 0; k < u->stripe; k++)
+            pebs[k] = fe_unit_peb(u, unit, i + k);
+        fe_medium_prog_stripe(u->medium, pebs, u->stripe, first, FE_TAG_DATA);
+        first += u->stripe * u->medium->geo.pages_per_block;
+    }
+    u->fill[unit] = u->unit_pages;
+}
+
+/* The life that the device has had before, unit by unit.
+ *
+ * A new device that is written in order has nothing to merge.  Each unit is opened, appended to
+ * until it is full, and left when another one needs its place:
+ *
+ *     written   | 0 1 2 3 | 4 5 6 7 | 8 9 . . | . . . . |
+ *     open        -         append    append                 (room for two)
+ *
+ * So a unit is opened here as for any write, and gets its pages at once.  What is left over goes
+ * the usual way: what is left of a unit, the zone whose writes go to the small log, and a chip that can
+ * fail or is kept in an image.
+ */
+static fe_lpn seg_fill(struct fe_ftl *ftl, fe_lpn first, fe_lpn end)
+{
+    struct segment *s = seg_of(ftl);
+    uint32_t pages = s->map.units.unit_pages;
+    fe_leb leb = fe_unit_map_leb(&s->map, first);
+    struct open_unit *o;
+    if (first != fe_unit_map_lpn(&s->map, leb, 0) || end - first < pages || !can_fill(s) ||
+        (s->small.n_max && fe_seg_in_zone(s, leb)))
+        return 0;
+    fe_region_fill(&s->region, first, pages);
+    note_group(s, leb);
+    if (open_unit_for(s, leb, 0, &o) != FE_OK)
+        return 0; /* and the write that follows will hear why */
+    s->tick += pages;
+    o->used = s->tick;
+    program_unit(s, o->unit, first);
+    return pages;
 }
 
 /* The number of units that logs and one merge can occupy besides the data units. */
@@ -496,7 +552,7 @@ const struct fe_ftl_ops fe_ftl_segment = {
     .read = seg_read,
     .locate = fe_unit_map_where,
     .write = seg_write,
-    .fill = fe_seg_fill_units,
+    .fill = seg_fill,
     .begin_command = seg_begin_command,
     .set_delays = seg_set_delays,
     .free_blocks = fe_unit_map_free_blocks,

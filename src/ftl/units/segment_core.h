@@ -2,9 +2,8 @@
  *
  * The segment strategy's state, shared by its files only:
  *
- *   segment.c        what a write opens, appends to and leaves; limits, create
+ *   segment.c        what a write opens, appends to and leaves; filling, limits, create
  *   segment_merge.c  how open units are closed, and how groups are gathered
- *   segment_fill.c   the life that a device has had before
  *   segment_check.c  every invariant
  *
  * and by the modules that it consists of:
@@ -75,15 +74,6 @@ static inline bool fe_seg_in_zone(const struct segment *s, fe_leb leb)
     return leb >= s->zone_start && leb - s->zone_start < s->zone_units;
 }
 
-/* segment.c */
-
-/* Opens a unit for a write that begins at this page, and makes the room that this takes. */
-enum fe_status fe_seg_open_unit_for(struct segment *s, fe_leb leb, uint32_t page,
-                                    struct open_unit **ret);
-
-/* Counts the command once for each group that it writes to, where commands count. */
-void fe_seg_note_group(struct segment *s, fe_leb leb);
-
 /* segment_merge.c */
 
 /* The open unit of this leb; NULL if it has none. */
@@ -101,9 +91,6 @@ enum fe_status fe_seg_make_scatter_room(struct segment *s, fe_leb leb);
 
 /* Closes what is open in the group of this leb: one unit of a group is open at a time. */
 enum fe_status fe_seg_close_neighbours(struct segment *s, fe_leb leb);
-
-/* segment_fill.c: as fe_ftl_ops.fill */
-fe_lpn fe_seg_fill_units(struct fe_ftl *ftl, fe_lpn first, fe_lpn end);
 
 /* segment_check.c: as fe_ftl_ops.check */
 int fe_seg_check(const struct fe_ftl *ftl, struct fe_err *err);

@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What goes past the SLC cache together.
+ * Where a page goes that the host writes: to the SLC cache or past it, by itself or with others.
+ *
+ * A long run of the host's pages goes past the cache (ftl.slc_run), and so does a large command
+ * (ftl.slc_write): such data are not written again soon, and folding them would only cost time.
+ * With ftl.slc_pause a run also ends when the device has nothing left to do:
+ *
+ *     slc_run of two pages     0 1 2 3    (nothing to do)    4 5 6 7
+ *     CACHE                    # #                           # #
+ *     MAIN                         # #                           # #
  *
  * Cells of several bits are programmed a word line at a time, on all planes: the controller needs
  * all the data of that before it can begin.  What a long run has brought of it until then is in the
@@ -18,6 +26,16 @@
  * gathers by itself, and the device leaves it to that.
  */
 #include "ftl/pages/page_core.h"
+
+/* A page that is written again in parts neither lengthens the run nor ends it. */
+void fe_page_follow_run(struct page_ftl *f, fe_lpn lpn)
+{
+    if (f->run_last != FE_LPN_NONE && lpn == f->run_last + 1)
+        f->run_pages += f->run_pages < UINT32_MAX;
+    else if (lpn != f->run_last)
+        f->run_pages = 0;
+    f->run_last = lpn;
+}
 
 /* The first of the pages that are gathered with this one. */
 static fe_lpn first_of(const struct page_ftl *f, fe_lpn lpn)
@@ -40,10 +58,32 @@ static bool is_complete(const struct page_ftl *f, fe_lpn lpn)
            f->run_pages >= f->gather_pages - 1;
 }
 
-bool fe_page_waits(const struct page_ftl *f)
+/* The host's present page waits in the cache for others that go past it together. */
+static bool waits(const struct page_ftl *f)
 {
     fe_lpn lpn = f->run_last;
     return f->gather_pages && !is_brought_whole(f, lpn) && !is_complete(f, lpn);
+}
+
+bool fe_page_wants_cache(const struct page_ftl *f)
+{
+    const struct fe_page_params *p = &f->p.page;
+    if (p->slc_mode == FE_SLC_OFF)
+        return false;
+    bool large = p->slc_write && f->command_bytes > p->slc_write;
+    bool late = p->slc_run &&
+                (uint64_t)f->run_pages * f->base.medium->geo.page_bytes >= p->slc_run;
+    return !(large || late) || waits(f);
+}
+
+enum stream fe_page_stream_of_host(struct page_ftl *f, fe_lpn lpn)
+{
+    bool two_pool = f->p.page.hot_cold == FE_HOT_COLD_TWO_POOL;
+    if (two_pool)
+        fe_page_heat_touch(&f->heat, lpn, fe_mapped(f->map[lpn]) == FE_PPN_NONE);
+    if (!fe_page_in_area(f, lpn) && fe_page_wants_cache(f) && fe_page_cache_takes(f))
+        return STREAM_CACHE;
+    return two_pool && !fe_page_is_hot(&f->heat, lpn) ? STREAM_COLD : STREAM_MAIN;
 }
 
 enum fe_status fe_page_take_along(struct page_ftl *f, enum stream stream, fe_lpn lpn)
@@ -55,7 +95,7 @@ enum fe_status fe_page_take_along(struct page_ftl *f, enum stream stream, fe_lpn
     for (fe_lpn l = first_of(f, lpn); l < lpn; l++) {
         if (fe_page_in_area(f, l))
             continue;
-        enum fe_status st = fe_page_make_room(f, b);
+        enum fe_status st = fe_page_make_room(f, b, fe_page_wants_cache(f));
         fe_ppn old = fe_mapped(f->map[l]);
         if (st != FE_OK)
             return st;
