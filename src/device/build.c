@@ -175,14 +175,6 @@ static int build_cache(struct fe_device *dev, const struct fe_device_options *op
                            opt->payload || opt->file, err);
 }
 
-struct fe_ftl_params fe_device_ftl_params(const struct fe_device *dev)
-{
-    struct fe_ftl_params p = dev->profile.ftl;
-    if (fe_cache_pages(&dev->profile.cache, dev->medium->geo.page_bytes) > 0)
-        p.page.slc_gather = 0;
-    return p;
-}
-
 /* The parts above an erased medium.  An image is ready, which means that it exists for the next
  * run, only when all of this is done.  The lifetime begins behind that, and with it the numbers of
  * programs and erases that shall fail. */
@@ -380,40 +372,4 @@ void fe_device_destroy(struct fe_device *dev)
     fe_lies_fini(dev);
     fe_profile_fini(&dev->profile);
     free(dev);
-}
-
-/* Takes those values from the profile again that may change while the device runs, and of which a
- * part keeps a copy.  A new live key that a part copies needs a line here; keys that the device
- * reads from its profile whenever it needs them do not. */
-static void apply_delays(struct fe_device *dev)
-{
-    const struct fe_profile *p = &dev->profile;
-    fe_medium_set_times(dev->medium, &p->nand);
-    if (dev->ftl->ops->set_delays)
-        dev->ftl->ops->set_delays(dev->ftl, &p->ftl);
-    fe_wear_set(dev->medium, &p->wear);
-    fe_link_set_delays(&dev->link, &p->link);
-}
-
-int fe_device_set(struct fe_device *dev, const char *key, const char *value, struct fe_err *err)
-{
-    const struct fe_option *o = fe_option_find(key);
-    if (o && !o->live)
-        return fe_err_set(err, EPERM, "%s: is built into the device and cannot change while "
-                          "it runs", key);
-    int r = fe_profile_set(&dev->profile, key, value, err);
-    if (r < 0)
-        return r;
-    apply_delays(dev);
-    return o->type == FE_OPT_LIES ? fe_lies_set(dev, err) : 0;
-}
-
-void *fe_device_lend(struct fe_device *dev, const void *data)
-{
-    return fe_store_lend(dev->store, data);
-}
-
-bool fe_device_take_back(struct fe_device *dev, const void *page)
-{
-    return fe_store_take_back(dev->store, page);
 }

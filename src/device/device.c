@@ -34,20 +34,11 @@
 #include "device/internal.h"
 
 #include "flashemu/pause.h"
+#include "profile/options.h"
 #include "store/image_file.h"
 
 #include <errno.h>
 #include <string.h>
-
-/* busy_ns counts each instant once, however many requests are in progress.  So only the part after
- * busy_until_ns is added; this is right because requests come in the order of arrival. */
-void fe_device_works(struct fe_device *dev, uint64_t from, uint64_t to)
-{
-    from = fe_max_u64(from, dev->busy_until_ns);
-    if (to > from)
-        dev->busy_ns += to - from;
-    dev->busy_until_ns = fe_max_u64(dev->busy_until_ns, to);
-}
 
 /* The image can no longer be written.  From then on the device does only what changes nothing.
  * Work that went on in memory would get ahead of the file. */
@@ -118,7 +109,7 @@ static void flush_late(struct fe_device *dev, uint64_t now_ns)
 /* Everything that must happen before an arrival at now_ns: the planned cut, if it is due, and idle
  * work.  Settling comes last: it makes final what has ended by now_ns, so no cut may come before
  * now_ns from then on. */
-void fe_device_pass_time(struct fe_device *dev, uint64_t now_ns)
+static void pass_time(struct fe_device *dev, uint64_t now_ns)
 {
     now_ns = fe_min_u64(now_ns, FE_TIME_MAX);
     flush_late(dev, now_ns);
@@ -135,8 +126,16 @@ void fe_device_pass_time(struct fe_device *dev, uint64_t now_ns)
 
 void fe_device_idle(struct fe_device *dev, uint64_t now_ns)
 {
-    fe_device_pass_time(dev, now_ns);
+    pass_time(dev, now_ns);
     fe_device_save_lifetime(dev);
+}
+
+int fe_device_cut_power(struct fe_device *dev, uint64_t now_ns, struct fe_err *err)
+{
+    int r = fe_device_plan_cut(dev, now_ns, 0, err);
+    if (r == 0)
+        fe_device_idle(dev, dev->power.cut_ns);
+    return r;
 }
 
 /* A page of a write.  At the end of life a strategy refuses, so the cache takes nothing more: the
@@ -151,6 +150,13 @@ static enum fe_status write_page(struct fe_device *dev, fe_lpn lpn, uint32_t off
     if (st == FE_OK && fua && dev->profile.cache.volatile_)
         st = fe_cache_write_out_page(dev->cache, lpn);
     return st;
+}
+
+/* Where the device goes for the bytes from `at` on that the host names; as fe_lies_place. */
+static uint64_t place_of(const struct fe_device *dev, const struct fe_request *req, uint64_t at,
+                         uint64_t *len)
+{
+    return dev->lies.active ? fe_lies_place(dev, req, at, len) : at;
 }
 
 _Static_assert((int)FE_FETCH_PAGE == (int)FE_FETCH_STEPS, "the steps have numbers of their own");
@@ -236,7 +242,7 @@ static bool is_reliable(const struct fe_device *dev, const struct fe_request *re
 static uint32_t run_page(struct fe_device *dev, const struct fe_request *req, uint64_t at,
                          uint64_t to, uint64_t start, uint64_t *complete, struct fe_reply *reply)
 {
-    uint64_t n = to - at, told = fe_device_place_of(dev, req, at, &n);
+    uint64_t n = to - at, told = place_of(dev, req, at, &n);
     uint64_t real = told == FE_NOWHERE ? FE_NOWHERE : fe_forged_place(&dev->forged, told, &n);
     fe_lpn lpn = (fe_lpn)(real / dev->page_bytes);
     uint32_t off = (uint32_t)((real == FE_NOWHERE ? at : real) % dev->page_bytes);
@@ -491,7 +497,7 @@ static void carry_out(struct fe_device *dev, const struct fe_request *req, struc
 
 /* The order of the steps is visible to hosts and in golden traces, so it must not change:
  *
- *     planned cut, idle work                                    (fe_device_pass_time)
+ *     planned cut, idle work                                    (pass_time)
  *     refusals that cost no time: no power, off the bus, the image cannot be written
  *     the request itself, then a hang on purpose
  *     status as the host hears it; an image that failed on the way overrules everything
@@ -506,7 +512,7 @@ int fe_device_submit(struct fe_device *dev, uint64_t now_ns, const struct fe_req
     if (!range_is_valid(dev, req))
         return -EINVAL;
     uint64_t arrival = fe_max_u64(fe_min_u64(now_ns, FE_TIME_MAX), dev->last_arrival_ns);
-    fe_device_pass_time(dev, arrival);
+    pass_time(dev, arrival);
     *ret = (struct fe_reply){.arrival_ns = arrival, .complete_ns = arrival};
     if (!is_refused(dev, arrival, req, ret))
         carry_out(dev, req, ret);
@@ -514,26 +520,9 @@ int fe_device_submit(struct fe_device *dev, uint64_t now_ns, const struct fe_req
     return 0;
 }
 
-uint64_t fe_device_capacity(const struct fe_device *dev)
-{
-    return fe_max_u64(dev->capacity, dev->profile.device.claimed_capacity);
-}
-
 uint64_t fe_device_reported_capacity(const struct fe_device *dev, uint64_t now_ns)
 {
     return fe_lies_capacity(dev, now_ns);
-}
-
-uint32_t fe_device_page_bytes(const struct fe_device *dev)
-{
-    return dev->page_bytes;
-}
-
-/* What was placed behind a planned cut will not happen.  The cut sets now_ns back when time reaches
- * it, and nobody may see the clock run backwards then. */
-uint64_t fe_device_now(const struct fe_device *dev)
-{
-    return fe_min_u64(dev->now_ns, dev->power.cut_ns);
 }
 
 const struct fe_profile *fe_device_profile(const struct fe_device *dev)
@@ -541,47 +530,42 @@ const struct fe_profile *fe_device_profile(const struct fe_device *dev)
     return &dev->profile;
 }
 
-const struct fe_hist *fe_device_latency(const struct fe_device *dev, enum fe_req_type type)
+/* ---- while it runs ---- */
+
+/* Takes those values from the profile again that may change while the device runs, and of which a
+ * part keeps a copy.  A new live key that a part copies needs a line here; keys that the device
+ * reads from its profile whenever it needs them do not. */
+static void apply_delays(struct fe_device *dev)
 {
-    return &dev->latency[type];
+    const struct fe_profile *p = &dev->profile;
+    fe_medium_set_times(dev->medium, &p->nand);
+    if (dev->ftl->ops->set_delays)
+        dev->ftl->ops->set_delays(dev->ftl, &p->ftl);
+    fe_wear_set(dev->medium, &p->wear);
+    fe_link_set_delays(&dev->link, &p->link);
 }
 
-void fe_device_commit_latency(const struct fe_device *dev, struct fe_hist *ret)
+int fe_device_set(struct fe_device *dev, const char *key, const char *value, struct fe_err *err)
 {
-    fe_commits_latency(&dev->commits, ret);
+    const struct fe_option *o = fe_option_find(key);
+    if (o && !o->live)
+        return fe_err_set(err, EPERM, "%s: is built into the device and cannot change while "
+                          "it runs", key);
+    int r = fe_profile_set(&dev->profile, key, value, err);
+    if (r < 0)
+        return r;
+    apply_delays(dev);
+    return o->type == FE_OPT_LIES ? fe_lies_set(dev, err) : 0;
 }
 
-/* The tally counts in this run, and resets do not touch it: whoever compares two
- * tallies to find events must not miss any because somebody reset the statistics. */
-void fe_device_get_tally(const struct fe_device *dev, struct fe_tally *ret)
+void *fe_device_lend(struct fe_device *dev, const void *data)
 {
-    const struct fe_nand_counters *n = &dev->medium->counters;
-    const struct fe_ftl_counters *f = &dev->ftl->counters;
-
-    *ret = (struct fe_tally){
-        .gc_runs = f->gc_runs,
-        .merges_switch = f->merges_switch,
-        .merges_partial = f->merges_partial,
-        .merges_full = f->merges_full,
-        .bytes_programmed = n->bytes_programmed,
-        .failures = n->program_failures + n->erase_failures + n->retired,
-        .cuts = fe_device_cuts(dev),
-        .last_cut_ns = fe_medium_lifetime(dev->medium).last_cut_ns,
-        .is_on = fe_device_has_power(dev),
-        .condition = fe_device_condition(dev),
-    };
+    return fe_store_lend(dev->store, data);
 }
 
-void fe_device_reset_stats(struct fe_device *dev)
+bool fe_device_take_back(struct fe_device *dev, const void *page)
 {
-    dev->busy_ns = dev->busy_until_ns > dev->now_ns ? dev->busy_until_ns - dev->now_ns : 0;
-    memset(dev->host, 0, sizeof dev->host);
-    for (int i = 0; i < FE_N_REQ_TYPES; i++)
-        fe_hist_reset(&dev->latency[i]);
-    fe_commits_reset(&dev->commits);
-    memset(dev->lies.told, 0, sizeof dev->lies.told);
-    dev->nand_before = dev->medium->counters;
-    dev->ftl_before = dev->ftl->counters;
+    return fe_store_take_back(dev->store, page);
 }
 
 int fe_device_check(const struct fe_device *dev, struct fe_err *err)

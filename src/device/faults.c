@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Faults on purpose, and what can be seen of the chip's blocks.
+ * Faults of the chip on purpose, and what can be seen of its blocks.
  *
  * Users name chip blocks, as a data sheet would, and pages of chip blocks.  Which pebs have them
  * is the business of bad block management (nand/bbm.h):
@@ -8,13 +8,8 @@
  *     peb          0   1   2   3  |  4   5         the last two are the reserve
  *     chip block   0   4   2   3  |  1   5         block 1 went bad, block 4 took its peb
  *
- * There are two kinds of faults.  Faults of the chip (a bad block, flipped bits, cycles) are done
- * by the layers below, and this file only converts time and passes them on.  Faults of manners (a
- * request that hangs, a device that leaves the bus) concern the link and change no contents, so
- * they live here alone.  They come from the profile, by the number of the request, or from a user,
- * for the next request.
- *
- * Not modelled: what a host does about a hang or a disconnect, such as a reset of the bus.
+ * Faults of the chip (a bad block, flipped bits, cycles) are done by the layers below, and this file
+ * only converts time and passes them on.  Faults of manners, such as a hang, are in condition.c.
  */
 #include "device/internal.h"
 
@@ -107,85 +102,4 @@ int fe_device_set_cycles(struct fe_device *dev, fe_chip_block block, uint32_t cy
 {
     int r = check_works(dev, err);
     return r < 0 ? r : fe_wear_set_cycles(dev->medium, block, cycles, err);
-}
-
-void fe_device_hang(struct fe_device *dev, uint64_t ns)
-{
-    dev->hang_ns = ns;
-}
-
-void fe_device_disconnect(struct fe_device *dev, uint64_t until_ns)
-{
-    dev->gone_until_ns = until_ns;
-}
-
-bool fe_device_is_gone(const struct fe_device *dev, uint64_t now_ns)
-{
-    return now_ns < dev->gone_until_ns;
-}
-
-enum fe_condition fe_device_condition(const struct fe_device *dev)
-{
-    const struct fe_medium *m = dev->medium;
-    int errnum;
-    if (fe_medium_cuts(m)->is_dead)
-        return FE_COND_DEAD_BY_CUT;
-    if (!fe_device_has_power(dev))
-        return FE_COND_NO_POWER;
-    if (fe_device_is_gone(dev, fe_device_now(dev)))
-        return FE_COND_DISCONNECTED;
-    if (m->eol)
-        switch ((enum fe_end_of_life)dev->profile.wear.end_of_life) {
-        case FE_EOL_DEAD:
-            return FE_COND_DEAD;
-        case FE_EOL_FULL:
-            return FE_COND_FULL;
-        default:
-            return FE_COND_READ_ONLY;
-        }
-    if (fe_device_failure(dev, &errnum))
-        return FE_COND_HOST_FAILED;
-    return m->wear->n_failed ? FE_COND_WORN : FE_COND_ALIVE;
-}
-
-static const struct {
-    const char *state, *reason;
-} conditions[FE_N_CONDITIONS] = {
-    [FE_COND_DEAD_BY_CUT] = {"dead", "the device did not survive a power cut"},
-    [FE_COND_NO_POWER] = {"no-power", "power was cut"},
-    [FE_COND_DISCONNECTED] = {"disconnected", "the device has left the bus"},
-    [FE_COND_DEAD] = {"dead", "a block has failed and no spare block is left"},
-    [FE_COND_FULL] = {"full", "a block has failed and no spare block is left"},
-    [FE_COND_READ_ONLY] = {"read-only", "a block has failed and no spare block is left"},
-    [FE_COND_HOST_FAILED] = {"read-only", "the host cannot write the image"},
-    [FE_COND_WORN] = {"alive", "failed blocks stay in use, because no spare block is left"},
-    [FE_COND_ALIVE] = {"alive", NULL},
-};
-
-const char *fe_condition_state(enum fe_condition c)
-{
-    return conditions[c].state;
-}
-
-const char *fe_condition_reason(enum fe_condition c)
-{
-    return conditions[c].reason;
-}
-
-/* A hang that a user has ordered and one from the profile may meet; then both count. */
-uint64_t fe_device_take_hang(struct fe_device *dev)
-{
-    const struct fe_manners_params *p = &dev->profile.manners;
-    uint64_t ns = dev->hang_ns;
-    dev->hang_ns = 0;
-    return ++dev->n_requests == p->hang_request ? fe_time_add(ns, p->hang_ns) : ns;
-}
-
-/* From now on every request is refused until that time.  This includes a request that arrives
- * before the present one has its answer, because gone_until_ns has no beginning. */
-void fe_device_leave(struct fe_device *dev, uint64_t complete_ns)
-{
-    const struct fe_manners_params *p = &dev->profile.manners;
-    if (dev->n_requests == p->gone_request)
-        dev->gone_until_ns = p->gone_ns ? fe_time_add(complete_ns, p->gone_ns) : UINT64_MAX;
 }

@@ -224,41 +224,6 @@ int fe_device_image_profile(struct fe_profile *ret, const struct fe_store_file *
     return r;
 }
 
-/* A device that is looked at is built as a served one is, by the same code.  Only the store is
- * different: what is written to it stays in memory (struct fe_store_file). */
-static int look(struct fe_device **ret, const struct fe_store_file *as, bool recover,
-                struct fe_err *err)
-{
-    struct fe_store_file file = {.path = as->path, .read_only = true, .io = as->io};
-    struct fe_device_options opt = {.payload = true, .file = &file, .chip_only = !recover};
-    struct fe_profile profile;
-    int r = fe_device_image_profile(&profile, &file, err);
-    if (r < 0)
-        return r;
-    r = fe_device_create(ret, &profile, &opt, err);
-    fe_profile_fini(&profile);
-    return r;
-}
-
-int fe_device_look(struct fe_device **ret, const char *path, bool recover, struct fe_err *err)
-{
-    struct fe_store_file file = {.path = path};
-    return look(ret, &file, recover, err);
-}
-
-/* The device is started in memory, as a server would start it. */
-int fe_device_judge(const struct fe_store_file *file, struct fe_err *err)
-{
-    struct fe_device *dev;
-    struct fe_err why = {""};
-    int r = look(&dev, file, true, &why);
-    if (r == 0)
-        fe_device_destroy(dev);
-    bool names_file = strncmp(why.text, file->path, strlen(file->path)) == 0;
-    return r == 0 ? 0 : fe_err_set(err, -r, names_file || r == -ENOMEM ? "%.0s%s" : "%.160s: %s",
-                                   file->path, why.text);
-}
-
 struct fe_medium *fe_device_medium(struct fe_device *dev)
 {
     return dev->medium;
@@ -283,11 +248,6 @@ int fe_device_sync_run(const struct fe_device *dev)
 int fe_device_sync_end(struct fe_device *dev, struct fe_store_sync sync, int result)
 {
     return fe_store_sync_end(dev->store, sync, result);
-}
-
-const char *fe_device_failure(const struct fe_device *dev, int *ret_errnum)
-{
-    return fe_store_failure(dev->store, ret_errnum);
 }
 
 const char *fe_device_image_note(const struct fe_device *dev)

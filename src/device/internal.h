@@ -2,15 +2,19 @@
  *
  * The device's parts, shared by the files of this folder only.
  *
- *     build.c    makes the parts, in the order in which they need each other
- *     image.c    finds the image and decides whether it fits; begins and ends syncs
- *     device.c   carries requests through the parts, and counts
- *     power.c    cuts power and brings it back
- *     forged.c   finds the sectors that the host is told of and that are not there
- *     lies.c     tells the host what is not so
- *     ring.c     sectors in the controller's memory, for both of them
- *     faults.c   faults on purpose, and the blocks as a user sees them
- *     stats.c    a copy of the statistics, and the wear; health.c, what devices report of it
+ *     look.c       an image without its profile
+ *     build.c      makes the parts, in the order in which they need each other
+ *     faults.c     faults of the chip on purpose, and the blocks as a user sees them
+ *     device.c     carries requests through the parts, and counts
+ *     power.c      cuts power and brings it back
+ *     lies.c       tells the host what is not so
+ *     forged.c     finds the sectors that the host is told of and that are not there
+ *     ring.c       sectors in the controller's memory, for both of them
+ *     stats.c      a copy of the statistics, and the wear; health.c, what devices report of it
+ *     image.c      finds the image and decides whether it fits; begins and ends syncs
+ *     condition.c  what the device is at this moment
+ *
+ * Each file calls those below it only.
  *
  * The device has two kinds of state.  The medium, the strategy and the cache hold what the device
  * contains, and this changes when a request is submitted.  The link, the scheduler and the times in
@@ -106,9 +110,6 @@ int fe_device_open_image(struct fe_device *dev, const struct fe_device_options *
 int fe_device_image_profile(struct fe_profile *ret, const struct fe_store_file *file,
                             struct fe_err *err);
 
-/* device.c: fe_device_idle, but the image does not hear of the time yet. */
-void fe_device_pass_time(struct fe_device *dev, uint64_t now_ns);
-
 /* The image gets the clock and the counters.  Every function that passes time or counts ends so. */
 static inline void fe_device_save_lifetime(struct fe_device *dev)
 {
@@ -141,7 +142,7 @@ void fe_power_cut(struct fe_device *dev, const struct fe_cut *how);
  * or immediately after it.  The caller must compare its completion with power.cut_ns afterwards. */
 void fe_power_after_write(struct fe_device *dev, const struct fe_reply *reply);
 
-/* The device answers writes that a power cut can still take.  Only then does a flush have work to
+/* condition.c.  The device answers writes that a power cut can still take.  Only then does a flush have work to
  * do.  Otherwise a write is on the flash when it is answered, or in a cache that survives the
  * cut. */
 bool fe_device_is_volatile(const struct fe_device *dev);
@@ -162,16 +163,7 @@ static inline void fe_device_place(struct fe_device *dev)
     fe_ops_drain(&dev->ops);
 }
 
-/* stats.c: the statistics without the wear and the bad blocks, which are 0.  O(1). */
-void fe_device_get_counters(const struct fe_device *dev, struct fe_stats *ret);
-
-/* stats.c: adds the wear and the bad blocks to *ret, in which they are 0.  blocks has the records
- * of all n_blocks blocks of the chip, by peb; those from n_pebs on are the reserve.  The first
- * ret->enhanced_blocks good ones hold the enhanced area. */
-void fe_device_wear_stats(const struct fe_peb_info *blocks, uint32_t n_blocks, uint32_t n_pebs,
-                          struct fe_stats *ret);
-
-/* device.c: notes that the device works in [from, to). */
+/* condition.c: notes that the device works in [from, to). */
 void fe_device_works(struct fe_device *dev, uint64_t from, uint64_t to);
 
 /* The same, and moves the clock to `to`. */
@@ -181,14 +173,7 @@ static inline void fe_device_busy(struct fe_device *dev, uint64_t from, uint64_t
     dev->now_ns = fe_max_u64(dev->now_ns, to);
 }
 
-/* Where the device goes for the bytes from `at` on that the host names; as fe_lies_place. */
-static inline uint64_t fe_device_place_of(const struct fe_device *dev, const struct fe_request *req,
-                                          uint64_t at, uint64_t *len)
-{
-    return dev->lies.active ? fe_lies_place(dev, req, at, len) : at;
-}
-
-/* faults.c: whether the device is off the bus. */
+/* condition.c: whether the device is off the bus. */
 bool fe_device_is_gone(const struct fe_device *dev, uint64_t now_ns);
 
 /* Counts a request and returns how much longer this request takes because of a fault. */

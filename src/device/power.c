@@ -95,12 +95,6 @@ void fe_power_settle(struct fe_device *dev, uint64_t now_ns)
         fe_undo_settle(dev->medium, now_ns);
 }
 
-bool fe_device_is_volatile(const struct fe_device *dev)
-{
-    const struct fe_cache_params *p = &dev->profile.cache;
-    return (dev->cache || (dev->behind.n && p->mode == FE_CACHE_ON)) && p->volatile_;
-}
-
 /* The capacitor lasts until the controller has finished what it is doing.  How long this takes is
  * not counted, since nobody can see a device without power.  After the settling there is nothing
  * that could be taken back. */
@@ -190,24 +184,6 @@ int fe_device_plan_cut(struct fe_device *dev, uint64_t at_ns, uint64_t after_wri
     if (after_writes)
         dev->power.writes_left = after_writes;
     return 0;
-}
-
-int fe_device_cut_power(struct fe_device *dev, uint64_t now_ns, struct fe_err *err)
-{
-    int r = fe_device_plan_cut(dev, now_ns, 0, err);
-    if (r == 0)
-        fe_device_idle(dev, dev->power.cut_ns);
-    return r;
-}
-
-bool fe_device_has_power(const struct fe_device *dev)
-{
-    return !fe_medium_cuts(dev->medium)->is_off;
-}
-
-uint64_t fe_device_cuts(const struct fe_device *dev)
-{
-    return fe_medium_cuts(dev->medium)->n;
 }
 
 /* An adapter asks this while a request waits for its completion, which may be after a cut that came

@@ -25,4 +25,10 @@ struct fe_sums {
 void fe_sums_add(struct fe_sums *s, uint64_t erases);
 struct fe_wear_stats fe_sums_stats(const struct fe_sums *s);
 
+/* Adds the wear and the bad blocks to *ret, in which they are 0.  blocks has the records of all
+ * n_blocks blocks of the chip, by peb; those from n_pebs on are the reserve.  The first
+ * ret->enhanced_blocks good ones hold the enhanced area. */
+void fe_device_wear_stats(const struct fe_peb_info *blocks, uint32_t n_blocks, uint32_t n_pebs,
+                          struct fe_stats *ret);
+
 #endif

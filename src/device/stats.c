@@ -2,10 +2,10 @@
  *
  * The statistics of a device in two steps.
  *
- * Everything but the wear is a counter since the reset, and is copied in no time.  The wear is a property of all
- * blocks, 16 384 of them on a stick of 8 GB.  While it is worked out, no request may run.  So a
- * snapshot under an adapter's lock copies the blocks' records, 8 bytes each, and the sums are made
- * afterwards from the copy:
+ * Everything but the wear is a counter since the reset, and is copied in no time.  The wear is a
+ * property of all blocks, 16 384 of them on a stick of 8 GB.  While it is worked out, no request may
+ * run.  So a snapshot under an adapter's lock copies the blocks' records, 8 bytes each, and the sums
+ * are made afterwards from the copy:
  *
  *     without the lock    fe_snapshot_create    memory
  *     with the lock       fe_snapshot_take      copies
@@ -77,7 +77,8 @@ static void ftl_stats(const struct fe_device *dev, struct fe_stats *ret)
     ret->ftl.free_blocks = dev->ftl->ops->free_blocks(dev->ftl);
 }
 
-void fe_device_get_counters(const struct fe_device *dev, struct fe_stats *ret)
+/* The statistics without the wear and the bad blocks, which are 0.  O(1). */
+static void get_counters(const struct fe_device *dev, struct fe_stats *ret)
 {
     memset(ret, 0, sizeof *ret);
     const struct fe_nand_counters *n = &dev->medium->counters, *n0 = &dev->nand_before;
@@ -111,7 +112,7 @@ void fe_device_get_counters(const struct fe_device *dev, struct fe_stats *ret)
 void fe_device_get_stats(const struct fe_device *dev, struct fe_stats *ret)
 {
     const struct fe_medium *m = dev->medium;
-    fe_device_get_counters(dev, ret);
+    get_counters(dev, ret);
     fe_device_wear_stats(fe_medium_block(m, 0), m->geo.n_chip_blocks, m->geo.n_pebs, ret);
 }
 
@@ -148,7 +149,7 @@ struct fe_snapshot *fe_snapshot_create(const struct fe_device *dev)
 
 void fe_snapshot_take(struct fe_snapshot *s, const struct fe_device *dev)
 {
-    fe_device_get_counters(dev, &s->stats);
+    get_counters(dev, &s->stats);
     health_of(dev, &s->health);
     memcpy(s->latency, dev->latency, sizeof s->latency);
     fe_device_commit_latency(dev, &s->commits);
@@ -174,4 +175,47 @@ const struct fe_hist *fe_snapshot_commit_latency(const struct fe_snapshot *s)
 void fe_snapshot_destroy(struct fe_snapshot *s)
 {
     free(s);
+}
+
+const struct fe_hist *fe_device_latency(const struct fe_device *dev, enum fe_req_type type)
+{
+    return &dev->latency[type];
+}
+
+void fe_device_commit_latency(const struct fe_device *dev, struct fe_hist *ret)
+{
+    fe_commits_latency(&dev->commits, ret);
+}
+
+/* The tally counts in this run, and resets do not touch it: whoever compares two
+ * tallies to find events must not miss any because somebody reset the statistics. */
+void fe_device_get_tally(const struct fe_device *dev, struct fe_tally *ret)
+{
+    const struct fe_nand_counters *n = &dev->medium->counters;
+    const struct fe_ftl_counters *f = &dev->ftl->counters;
+
+    *ret = (struct fe_tally){
+        .gc_runs = f->gc_runs,
+        .merges_switch = f->merges_switch,
+        .merges_partial = f->merges_partial,
+        .merges_full = f->merges_full,
+        .bytes_programmed = n->bytes_programmed,
+        .failures = n->program_failures + n->erase_failures + n->retired,
+        .cuts = fe_device_cuts(dev),
+        .last_cut_ns = fe_medium_lifetime(dev->medium).last_cut_ns,
+        .is_on = fe_device_has_power(dev),
+        .condition = fe_device_condition(dev),
+    };
+}
+
+void fe_device_reset_stats(struct fe_device *dev)
+{
+    dev->busy_ns = dev->busy_until_ns > dev->now_ns ? dev->busy_until_ns - dev->now_ns : 0;
+    memset(dev->host, 0, sizeof dev->host);
+    for (int i = 0; i < FE_N_REQ_TYPES; i++)
+        fe_hist_reset(&dev->latency[i]);
+    fe_commits_reset(&dev->commits);
+    memset(dev->lies.told, 0, sizeof dev->lies.told);
+    dev->nand_before = dev->medium->counters;
+    dev->ftl_before = dev->ftl->counters;
 }

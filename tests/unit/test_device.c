@@ -10,6 +10,7 @@
 #include "lib/unit.h"
 
 #include "device/internal.h"
+#include "device/snapshot.h"
 
 #include <errno.h>
 #include <math.h>
