@@ -14,9 +14,6 @@
 #include "params.h"
 #include "server.h"
 
-/* The largest read or write that clients are told of. */
-#define FE_MAX_TRANSFER (32u * 1024 * 1024)
-
 /* Set before the server serves, and constant until it ends. */
 struct adapter {
     struct fe_params params;

@@ -338,7 +338,7 @@ int fe_control_create(struct fe_control **ret, struct fe_server *s, const char *
         free(c);
         return fe_err_set(err, errnum, "eventfd: %s", strerror(errnum));
     }
-    int r = fe_listener_open(&c->listener, path, err);
+    int r = fe_listener_open(&c->listener, "control", path, err);
     if (r < 0) {
         close(c->stop_fd);
         free(c);

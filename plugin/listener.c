@@ -27,9 +27,9 @@
 /* The kernel accepts a path that leaves no room for its NUL, but other programs do not. */
 #define PATH_LEN_MAX (sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1)
 
-static int fail(struct fe_err *err, const char *path, int errnum)
+static int fail(struct fe_err *err, const char *key, const char *path, int errnum)
 {
-    return fe_err_set(err, errnum, "control=%.120s: %s%s", path, strerror(errnum),
+    return fe_err_set(err, errnum, "%s=%.120s: %s%s", key, path, strerror(errnum),
                       errnum == ENOENT ? "; the folder must exist" : "");
 }
 
@@ -53,28 +53,28 @@ static int lock_folder(const char *path)
 }
 
 /* The path exists.  Returns 0 if it was a leftover and has been removed. */
-static int remove_leftover(const struct sockaddr_un *addr, struct fe_err *err)
+static int remove_leftover(const char *key, const struct sockaddr_un *addr, struct fe_err *err)
 {
     const char *path = addr->sun_path;
     struct stat st;
     if (lstat(path, &st) < 0)
-        return errno == ENOENT ? 0 : fail(err, path, errno);
+        return errno == ENOENT ? 0 : fail(err, key, path, errno);
     if (!S_ISSOCK(st.st_mode))
         return fe_err_set(err, EEXIST,
-                          "control=%.120s: exists and is not a socket; allowed: a new path, or "
-                          "a socket that nobody listens on", path);
+                          "%s=%.120s: exists and is not a socket; allowed: a new path, or "
+                          "a socket that nobody listens on", key, path);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0)
-        return fail(err, path, errno);
+        return fail(err, key, path, errno);
     int r = connect(fd, (const struct sockaddr *)addr, sizeof *addr) < 0 ? errno : 0;
     close(fd);
     if (r == 0 || r == EAGAIN) /* EAGAIN: its queue is full */
         return fe_err_set(err, EADDRINUSE,
-                          "control=%.120s: a server listens there; allowed: a new path, or a "
-                          "socket that nobody listens on", path);
+                          "%s=%.120s: a server listens there; allowed: a new path, or a "
+                          "socket that nobody listens on", key, path);
     if (r != ECONNREFUSED && r != ENOENT)
-        return fail(err, path, r);
-    return unlink(path) == 0 || errno == ENOENT ? 0 : fail(err, path, errno);
+        return fail(err, key, path, r);
+    return unlink(path) == 0 || errno == ENOENT ? 0 : fail(err, key, path, errno);
 }
 
 /* The umask gives the file its mode.  With a chmod afterwards others could connect before it. */
@@ -86,48 +86,48 @@ static int bind_private(int fd, const struct sockaddr_un *addr)
     return r;
 }
 
-static int bind_and_listen(struct fe_listener *l, const struct sockaddr_un *addr,
+static int bind_and_listen(struct fe_listener *l, const char *key, const struct sockaddr_un *addr,
                            struct fe_err *err)
 {
     struct stat st;
     int r = bind_private(l->fd, addr);
     if (r == -EADDRINUSE) {
-        r = remove_leftover(addr, err);
+        r = remove_leftover(key, addr, err);
         if (r < 0)
             return r;
         r = bind_private(l->fd, addr);
     }
     if (r < 0)
-        return fail(err, addr->sun_path, -r);
+        return fail(err, key, addr->sun_path, -r);
     if (lstat(addr->sun_path, &st) < 0)
-        return fail(err, addr->sun_path, errno);
+        return fail(err, key, addr->sun_path, errno);
     l->dev = st.st_dev;
     l->ino = st.st_ino;
     l->path = realpath(addr->sun_path, NULL);
     if (!l->path || listen(l->fd, BACKLOG) < 0) {
         r = errno;
         unlink(addr->sun_path);
-        return fail(err, addr->sun_path, r);
+        return fail(err, key, addr->sun_path, r);
     }
     return 0;
 }
 
-int fe_listener_open(struct fe_listener *l, const char *path, struct fe_err *err)
+int fe_listener_open(struct fe_listener *l, const char *key, const char *path, struct fe_err *err)
 {
     struct sockaddr_un addr = {.sun_family = AF_UNIX};
 
     *l = FE_LISTENER_CLOSED;
     if (strlen(path) > PATH_LEN_MAX)
         return fe_err_set(err, ENAMETOOLONG,
-                          "control=%.80s...: the path has %zu bytes; allowed: at most %zu", path,
-                          strlen(path), PATH_LEN_MAX);
+                          "%s=%.80s...: the path has %zu bytes; allowed: at most %zu", key,
+                          path, strlen(path), PATH_LEN_MAX);
     strcpy(addr.sun_path, path);
 
     l->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (l->fd < 0)
-        return fail(err, path, errno);
+        return fail(err, key, path, errno);
     int folder = lock_folder(path);
-    int r = bind_and_listen(l, &addr, err);
+    int r = bind_and_listen(l, key, &addr, err);
     if (folder >= 0)
         close(folder);
     if (r < 0) {

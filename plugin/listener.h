@@ -21,9 +21,9 @@ struct fe_listener {
 
 /* Makes the socket at path with mode 0600 and listens on it.  Changes the process's umask for a
  * moment, so no other thread may run.  Replaces a socket file on which nobody listens.  Errors,
- * each with a message "control=PATH: ...": -EADDRINUSE if somebody listens there, -EEXIST if path
+ * each with a message "KEY=PATH: ..." with the parameter's name: -EADDRINUSE if somebody listens there, -EEXIST if path
  * is not a socket, -ENAMETOOLONG, or the error of the system. */
-int fe_listener_open(struct fe_listener *l, const char *path, struct fe_err *err);
+int fe_listener_open(struct fe_listener *l, const char *key, const char *path, struct fe_err *err);
 
 /* Closes the socket and removes its file, unless path is another file by now. */
 void fe_listener_close(struct fe_listener *l);

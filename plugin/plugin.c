@@ -12,6 +12,7 @@
 #include "exports.h"
 #include "nand/ops.h"
 #include "notes.h"
+#include "offers.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -238,12 +239,9 @@ static int flashemu_block_size(void *handle, uint32_t *minimum, uint32_t *prefer
     return 0;
 }
 
-/* Whether a flush has any effect, or a write with FUA costs more than another one; or whether the
- * user wants flushes all the same. */
-static int needs_flush(void)
+static bool needs_flush(void)
 {
-    return adapter.params.always_flush || adapter.params.file ||
-           fe_cache_offers_flush(&adapter.profile.cache);
+    return fe_offers_flush(&adapter.params, &adapter.profile);
 }
 
 static int flashemu_can_flush(void *handle)

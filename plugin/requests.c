@@ -22,6 +22,7 @@
 #include "base/num.h"
 #include "debug.h"
 #include "exports.h"
+#include "offers.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -134,24 +135,6 @@ static int fail(const struct fe_request *req, int errnum, unsigned kind, const c
     return -1;
 }
 
-static const char *status_text(enum fe_status status)
-{
-    switch (status) {
-    case FE_UNCORRECTABLE:
-        return "uncorrectable";
-    case FE_NO_SPACE:
-        return "no good block is left";
-    case FE_READ_ONLY:
-        return "end of life, read only";
-    case FE_GONE:
-        return "the device is disconnected";
-    case FE_NO_POWER:
-        return "the device has no power";
-    default:
-        return "the chip failed";
-    }
-}
-
 /* The kinds of failure are the statuses of a request, and these. */
 enum { KIND_INVALID = 16, KIND_SHUTDOWN = 17 };
 
@@ -192,7 +175,7 @@ static int submit(struct connection *c, const struct fe_request *req)
     if (out.reply.status == FE_HOST_FAILED)
         return fail_host(c->server, req);
     int errnum = errno_of(out.reply.status);
-    return errnum ? fail(req, errnum, out.reply.status, status_text(out.reply.status)) : 0;
+    return errnum ? fail(req, errnum, out.reply.status, fe_status_text(out.reply.status)) : 0;
 }
 
 /* The sectors around a range.  They are in the device, because its capacity is whole sectors. */
@@ -275,14 +258,6 @@ static int submit_pieces(struct connection *c, const struct fe_request *req)
     return 0;
 }
 
-/* A trim can stand for zeros if the device has it, and if no power cut undoes it: what was zeroed
- * and flushed must stay zeros. */
-static bool zeroes_by_trim(uint32_t flags)
-{
-    return (flags & NBDKIT_FLAG_MAY_TRIM) && adapter.profile.device.discard &&
-           !adapter.profile.ftl.trim_lost;
-}
-
 /* Whether a trim of the range saves writing: it contains a whole page. */
 static bool has_page(uint64_t offset, uint64_t count)
 {
@@ -301,7 +276,7 @@ int fe_requests_zero(void *handle, uint32_t count, uint64_t offset, uint32_t fla
         .len = count,
     };
     uint64_t sector = adapter.profile.device.sector_size;
-    bool by_trim = zeroes_by_trim(flags);
+    bool by_trim = (flags & NBDKIT_FLAG_MAY_TRIM) && fe_zeroes_by_trim(&adapter.profile);
     if (offset % sector || count % sector) /* before anything is done */
         return refuse_parts(&req);
     if ((flags & NBDKIT_FLAG_FAST_ZERO) && !(by_trim && has_page(offset, count))) {

@@ -336,6 +336,19 @@ static int submit_real(struct fe_server *s, const struct fe_request *req,
     return r;
 }
 
+/* Enters how late an answer was. */
+static void note_lateness(struct fe_server *s, const struct fe_reply *reply, uint64_t lateness_ns)
+{
+    lock(&s->lateness_lock);
+    fe_hist_add(&s->lateness, lateness_ns);
+    if (reply->complete_ns > reply->arrival_ns && fe_late_add(&s->late, lateness_ns) &&
+        !s->is_known_late) {
+        s->is_known_late = true;
+        atomic_store_explicit(&s->late_notice_due, true, memory_order_relaxed);
+    }
+    unlock(&s->lateness_lock);
+}
+
 int fe_server_submit(struct fe_server *s, const struct fe_request *req,
                      fe_delay_coarse_fn coarse, void *ctx, struct fe_outcome *ret)
 {
@@ -346,21 +359,64 @@ int fe_server_submit(struct fe_server *s, const struct fe_request *req,
     int r = submit_real(s, req, coarse, ctx, ret);
     if (r < 0)
         return r;
-    lock(&s->lateness_lock);
-    fe_hist_add(&s->lateness, ret->lateness_ns);
-    if (ret->reply.complete_ns > ret->reply.arrival_ns &&
-        fe_late_add(&s->late, ret->lateness_ns) && !s->is_known_late) {
-        s->is_known_late = true;
-        atomic_store_explicit(&s->late_notice_due, true, memory_order_relaxed);
-    }
-    unlock(&s->lateness_lock);
+    note_lateness(s, &ret->reply, ret->lateness_ns);
     return 0;
+}
+
+int fe_server_begin(struct fe_server *s, uint64_t at_ns, const struct fe_request *req,
+                    struct fe_flight *ret)
+{
+    uint64_t now_ns = fe_clock_now_ns();
+    struct fe_tally was;
+
+    *ret = (struct fe_flight){.due_ns = 0};
+    lock_to_change(s);
+    if (s->virtual_clock && at_ns != FE_CLOCK_OWN)
+        s->virtual_now_ns = at_ns;
+    int r = submit_locked(s, now_ns, req, &ret->reply, &ret->due_ns, &was);
+    if (s->virtual_clock)
+        ret->due_ns = ret->reply.complete_ns;
+    ret->n_cuts = fe_device_cuts(s->dev);
+    ret->recorded = carry_out(s, req, r, &was, &ret->reply, &ret->ticket);
+    return r;
+}
+
+void fe_server_end(struct fe_server *s, struct fe_flight *f)
+{
+    uint64_t now_ns = fe_clock_now_ns();
+
+    lock_device(s);
+    if (fe_device_lost_power(s->dev, f->n_cuts, &f->reply))
+        f->reply.status = FE_NO_POWER;
+    unlock(&s->lock);
+    if (!s->virtual_clock)
+        note_lateness(s, &f->reply, now_ns > f->due_ns ? now_ns - f->due_ns : 0);
+    if (f->recorded)
+        fe_recorder_finish(s->recorder, f->ticket, f->reply.status);
+}
+
+void fe_server_pass(struct fe_server *s, uint64_t now_ns)
+{
+    lock_to_change(s);
+    if (now_ns > s->virtual_now_ns) {
+        s->virtual_now_ns = now_ns;
+        fe_device_idle(s->dev, now_ns);
+    }
+    unlock_and_tell(s, false);
 }
 
 /* The time of the device at an instant of the host; needs the lock. */
 static uint64_t device_time(struct fe_server *s, uint64_t now_ns)
 {
     return s->virtual_clock ? s->virtual_now_ns : fe_timemap_device(&s->map, now_ns);
+}
+
+uint64_t fe_server_now(struct fe_server *s)
+{
+    lock_device(s);
+    uint64_t now_ns = fe_max_u64(device_time(s, fe_clock_now_ns()), fe_device_now(s->dev));
+    unlock(&s->lock);
+    return now_ns;
 }
 
 int fe_server_extents(struct fe_server *s, uint64_t offset, uint64_t len,

@@ -62,6 +62,28 @@ struct fe_outcome {
 int fe_server_submit(struct fe_server *s, const struct fe_request *req,
                      fe_delay_coarse_fn coarse, void *ctx, struct fe_outcome *ret);
 
+/* A front end of one thread (vhost/) cannot wait in fe_server_submit.  It begins a request, and ends it
+ * when it is due; others may begin meanwhile.  `at_ns` is the arrival in device time, for a host that
+ * lives in it (clock=virtual), or FE_CLOCK_OWN: as the server's own clock says.  0, and then
+ * fe_server_end must follow; or -EINVAL as above. */
+#define FE_CLOCK_OWN UINT64_MAX
+struct fe_flight {
+    struct fe_reply reply;   /* device time; the status is certain after fe_server_end */
+    uint64_t due_ns;         /* clock=virtual: device time; clock=real: time of rt/clock.h */
+    uint64_t n_cuts, ticket; /* the server's, like the next one */
+    bool recorded;
+};
+int fe_server_begin(struct fe_server *s, uint64_t at_ns, const struct fe_request *req,
+                    struct fe_flight *ret);
+void fe_server_end(struct fe_server *s, struct fe_flight *f);
+
+/* clock=virtual: the host has come to this device time without a request; the device does its idle
+ * work.  A time that is past already changes nothing. */
+void fe_server_pass(struct fe_server *s, uint64_t now_ns);
+
+/* The device's clock. */
+uint64_t fe_server_now(struct fe_server *s);
+
 /* What a read of [offset, offset + len) would meet, as fe_device_extent: calls fn for each piece in
  * order, until it returns something else than 0, which is then returned.  Pieces that follow each
  * other may be of the same kind.  The lock is given up between two pieces.  0, or a negative errno if

@@ -20,7 +20,7 @@ if not shutil.which("patch"):
     print("skipped: there is no patch(1)")
     sys.exit(77)
 
-CODE = r"(src|plugin|tools/flashemu)/.*\.[ch]$|tools/lab/flashemu_lab/.*\.py$"
+CODE = r"(src|plugin|vhost|tools/flashemu)/.*\.[ch]$|tools/lab/flashemu_lab/.*\.py$"
 root = Path(sys.argv[1])
 patches = sorted((root / "tests/planted").iterdir())
 assert len(patches) >= 25, patches

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .changes import Parser
 
 FOLDERS = ("src/ftl", "src/nand", "src/store", "src/device", "src/host", "src/sched",
-           "src/profile", "src/workload", "plugin")
+           "src/profile", "src/workload", "plugin", "vhost")
 PATCHED = re.compile(r"^\+\+\+ (?:b/)?([^\t\n]+)", re.M)
 
 
