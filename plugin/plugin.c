@@ -162,12 +162,14 @@ static int flashemu_get_ready(void)
     if (adapter.params.file)
         nbdkit_debug("image %s: opened in %llu us", adapter.params.file,
                      (unsigned long long)fe_server_open_ns(adapter.server) / 1000);
-    char idle[256], unused[512];
+    char idle[256], remark[512];
     fe_params_idle(&adapter.params, idle, sizeof idle);
     if (idle[0])
         fe_note("%s", idle);
-    if (fe_profile_unused(&adapter.profile, unused, sizeof unused))
-        fe_note("%s", unused);
+    if (fe_profile_unused(&adapter.profile, remark, sizeof remark))
+        fe_note("%s", remark);
+    if (fe_profile_renamed(&adapter.profile, remark, sizeof remark))
+        fe_note("%s", remark);
     const char *note = fe_server_image_note(adapter.server);
     if (note)
         fe_note("%s: %s", adapter.params.file, note);

@@ -110,7 +110,7 @@ int fe_server_create(struct fe_server **ret, const struct fe_params *params,
     init_lock(&s->lock);
     pthread_cond_init(&s->trim_over, NULL);
     init_lock(&s->lateness_lock);
-    fe_hostq_init(&s->queue, fe_link_in_flight(&profile->link));
+    fe_hostq_init(&s->queue, fe_link_depth(&profile->link));
     fe_flusher_init(&s->flusher);
 
     uint64_t before_ns = fe_clock_now_ns();

@@ -53,7 +53,6 @@ struct fe_page_params {
     uint32_t slc_mode;   /* enum fe_slc_mode: blocks that take host pages in SLC mode */
     uint32_t slc_blocks; /* static: so many are set aside; dynamic: at most, 0 = no limit */
     uint32_t slc_dies;   /* dies that the cache fills in turn; 0: all */
-    uint64_t slc_write;  /* write commands of more bytes go past the cache; 0: none does */
     uint64_t slc_run;    /* after so many bytes in order pages go past the cache; 0: never */
     uint64_t slc_gather; /* bytes that go past the cache together; 0: each page by itself */
     bool slc_pause;      /* a run also ends when the device has nothing left to do */
@@ -71,9 +70,8 @@ struct fe_region_params {
     uint32_t map_held;      /* regions whose map is held: so many for writes, and for reads */
     uint64_t map_switch_ns; /* additional time when a write goes to another region */
     uint64_t map_read_ns;   /* the same for a read */
-    uint64_t stream_read_ns; /* additional time for a read command of more than direct_read bytes,
-                                unless it continues the one before */
-    uint64_t direct_read;    /* bytes; 0: of a page */
+    uint64_t stream_read_ns; /* additional time for a read command of more than 4 KiB, unless it
+                                continues the one before */
 };
 
 /* What a command costs that ends inside a page: page and segment. */

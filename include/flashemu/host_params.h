@@ -41,8 +41,6 @@ struct fe_link_params {
     uint64_t write_overhead_ns; /* more time on the wire for a write, with and without a queue */
     uint64_t read_buffer;      /* bytes of a read that are gathered before they are sent; 0: each
                                   page is sent when it has been read */
-    uint32_t packed;           /* no queue: writes that the host may put into one command; 1: it
-                                  packs nothing */
     uint64_t busy_poll_ns;     /* queue off: how long the host sleeps after it has asked for the
                                   first time whether a write has ended; 0: it is told */
     uint64_t busy_ask_ns;      /* with busy_poll_ns: how long each question takes */
@@ -55,14 +53,6 @@ struct fe_link_params {
 static inline uint32_t fe_link_depth(const struct fe_link_params *p)
 {
     return p->queue == FE_QUEUE_OFF ? 1 : p->queue_depth;
-}
-
-/* The requests that the device may have to know of simultaneously: those of its queue, or those of
- * which the host makes a packed command. */
-static inline uint32_t fe_link_in_flight(const struct fe_link_params *p)
-{
-    uint32_t depth = fe_link_depth(p);
-    return p->packed > depth ? p->packed : depth;
 }
 
 enum fe_cache_mode { FE_CACHE_ON, FE_CACHE_OFF, FE_N_CACHE_MODES };

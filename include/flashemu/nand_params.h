@@ -34,7 +34,6 @@ struct fe_nand_params {
     bool cached;                      /* cache register: transfers overlap with tR and tPROG */
     bool copyback;                    /* a copy within a die does not cross the channel */
     uint64_t tR_ns[3], tPROG_ns[3];   /* for each bit of the cell; the others repeat the last */
-    uint32_t program_passes;          /* times that the data of a program are sent; 0 as 1 */
     uint64_t tBERS_ns;
     uint64_t slc_tR_ns, slc_tPROG_ns; /* of blocks in SLC mode; 0 = as the first bit */
     uint64_t bus_rate;                /* bytes a second on a channel; 0 = unlimited */

@@ -75,6 +75,7 @@ struct fe_profile_note {
 };
 
 #define FE_MAX_OPTIONS 192 /* the option table has at most this many rows */
+#define FE_MAX_OLD_KEYS 64 /* and the table of keys that went */
 
 struct fe_profile {
     char name[64];
@@ -92,6 +93,7 @@ struct fe_profile {
     bool given[FE_MAX_OPTIONS];  /* option i of the table was given; the others have defaults */
     bool unused[FE_MAX_OPTIONS]; /* the file gives option i a value other than its default, but an
                                     override has chosen a strategy that does not use it */
+    bool renamed[FE_MAX_OLD_KEYS]; /* row i of the table of keys that went has set its heir */
 };
 
 /* Loads a profile and applies the overrides, each "SECTION.KEY=VALUE", in order.
@@ -144,6 +146,9 @@ int fe_profile_set(struct fe_profile *p, const char *key, const char *value, str
  * writes the strategy and the keys to buf and returns true.  The line ends early if buf is
  * too short. */
 bool fe_profile_unused(const struct fe_profile *p, char *buf, size_t len);
+
+/* The same if keys were given that have another name now. */
+bool fe_profile_renamed(const struct fe_profile *p, char *buf, size_t len);
 
 /* Writes the canonical text of a key's value to buf; false if there is no such key. */
 bool fe_profile_get(const struct fe_profile *p, const char *key, char *buf, size_t len);

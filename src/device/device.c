@@ -288,8 +288,7 @@ static void run_command(struct fe_device *dev, const struct fe_request *req, uin
     if (dev->ftl->hears_rests && fe_link_rests(&dev->link, arrival) &&
         fe_sched_all_end(&dev->sched) <= arrival)
         dev->ftl->ops->rested(dev->ftl);
-    uint64_t begin = is_write ? fe_link_begin_write(&dev->link, arrival, to - from)
-                              : fe_link_begin(&dev->link, arrival);
+    uint64_t begin = fe_link_begin(&dev->link, arrival);
     uint64_t start = fe_link_take_turn(&dev->link, begin, is_write, from, to);
     uint64_t complete = start, n = to - from, real = fe_forged_place(&dev->forged, from, &n);
 

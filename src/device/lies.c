@@ -133,7 +133,7 @@ static bool concerns(const struct fe_device *dev, const struct fe_lie *lie,
     case FE_LIE_WIDE_TRIM:
         return req->type == FE_REQ_TRIM;
     case FE_LIE_MIXED_QUEUE:
-        return fe_link_in_flight(&dev->profile.link) > 1 && arrival_ns < dev->lies.read.until_ns &&
+        return fe_link_depth(&dev->profile.link) > 1 && arrival_ns < dev->lies.read.until_ns &&
                req->offset != dev->lies.read.offset;
     default:
         return true;

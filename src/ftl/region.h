@@ -22,7 +22,7 @@
  * A stream that runs across the end of a region pays nothing, because the controller fetches the
  * next part meanwhile.
  *
- * A read command that is longer than direct_read may have to set up a stream besides, unless it
+ * A read command of more than FE_REGION_DIRECT bytes may have to set up a stream besides, unless it
  * continues the read before (ftl.stream_read).  Such reads wait for each other.
  */
 #ifndef FE_FTL_REGION_H
@@ -35,6 +35,7 @@
 #include <string.h>
 
 #define FE_REGION_MAX 256
+#define FE_REGION_DIRECT 4096
 
 /* The regions held for one kind of request, the latest one first. */
 struct fe_region_set {
@@ -49,7 +50,6 @@ struct fe_region {
     uint64_t write_ns, read_ns; /* the time of a change; 0: there are no regions */
     struct fe_region_set writes, reads;
     uint64_t stream_ns;         /* the time of a stream that begins */
-    uint64_t direct_read;       /* bytes of the largest read that is none */
     uint64_t read_end;          /* where the host's last read ended */
 };
 
@@ -65,7 +65,6 @@ static inline void fe_region_init(struct fe_region *r, const struct fe_region_pa
     r->writes.last = r->reads.last = FE_LPN_NONE;
     r->writes.n = r->reads.n = 0;
     r->stream_ns = p->stream_read_ns;
-    r->direct_read = p->direct_read ? p->direct_read : page_bytes;
     r->read_end = UINT64_MAX;
 }
 
@@ -74,7 +73,7 @@ static inline void fe_region_init(struct fe_region *r, const struct fe_region_pa
 static inline void fe_region_begin_read(struct fe_region *r, uint64_t offset, uint64_t len,
                                         struct fe_oplist *ops)
 {
-    if (r->stream_ns && len > r->direct_read && offset != r->read_end)
+    if (r->stream_ns && len > FE_REGION_DIRECT && offset != r->read_end)
         fe_ops_busy(ops, r->stream_ns);
     r->read_end = offset + len;
 }

@@ -69,49 +69,22 @@ void fe_link_hold(struct fe_link *l, uint64_t at_ns)
     l->slots_free_ns = at_ns;
 }
 
-/* Begins a command; *ret_free_ns becomes when its slot was free. */
-static uint64_t begin(struct fe_link *l, uint64_t now_ns, uint64_t *ret_free_ns)
+uint64_t fe_link_begin(struct fe_link *l, uint64_t now_ns)
 {
     uint32_t depth = fe_link_depth(&l->p);
     l->slot = 0; /* any one that is free by now, or else the one that becomes free first */
     for (uint32_t i = 1; i < depth && l->slot_free_ns[l->slot] > now_ns; i++)
         if (l->slot_free_ns[i] < l->slot_free_ns[l->slot])
             l->slot = i;
-    uint64_t free_ns = fe_max_u64(now_ns, l->slot_free_ns[l->slot]);
-    uint64_t start = fe_time_add(free_ns, l->p.command_overhead_ns);
+    uint64_t start = fe_time_add(fe_max_u64(now_ns, l->slot_free_ns[l->slot]),
+                                 l->p.command_overhead_ns);
     bool any_order = l->p.queue == FE_QUEUE_ANY_ORDER;
     if (any_order)
         forget_gaps(l, now_ns);
     l->data_start_ns = any_order ? start : fe_max_u64(start, l->wire_free_ns);
     l->data_bytes = 0;
     l->task_ns = l->p.queue == FE_QUEUE_OFF ? 0 : l->p.task_overhead_ns;
-    l->pack_writes = 0;
-    *ret_free_ns = free_ns;
     return start;
-}
-
-uint64_t fe_link_begin(struct fe_link *l, uint64_t now_ns)
-{
-    uint64_t free_ns;
-    return begin(l, now_ns, &free_ns);
-}
-
-uint64_t fe_link_begin_write(struct fe_link *l, uint64_t now_ns, uint64_t bytes)
-{
-    if (l->p.packed <= 1)
-        return fe_link_begin(l, now_ns);
-    bool joins = l->pack_writes > 0 && l->pack_writes < l->p.packed && now_ns <= l->pack_ns &&
-                 bytes <= l->p.max_transfer - l->pack_bytes;
-    if (!joins) {
-        uint64_t start = begin(l, now_ns, &l->pack_ns);
-        l->pack_writes = bytes <= l->p.max_transfer;
-        l->pack_bytes = bytes;
-        return start;
-    }
-    if (l->pack_writes++ == 1)
-        l->data_bytes += FE_LINK_PACK_HEADER;
-    l->pack_bytes += bytes;
-    return l->wire_free_ns;
 }
 
 uint64_t fe_link_take_turn(struct fe_link *l, uint64_t start_ns, bool writes, uint64_t from,
@@ -231,7 +204,6 @@ uint64_t fe_link_asked(const struct fe_link *l, uint64_t in_ns, uint64_t end_ns)
 
 void fe_link_end(struct fe_link *l, uint64_t complete_ns)
 {
-    uint64_t *free_ns = &l->slot_free_ns[l->slot];
-    *free_ns = l->pack_writes > 1 ? fe_max_u64(*free_ns, complete_ns) : complete_ns;
+    l->slot_free_ns[l->slot] = complete_ns;
     l->slots_free_ns = fe_max_u64(l->slots_free_ns, complete_ns);
 }

@@ -34,16 +34,6 @@
  *
  *     pages      |=0=|=1=|=2=|=3=|              read_buffer is two pages
  *     data out           |~0~1~| |~2~3~|
- *
- * A host without a queue may pack the writes that are waiting when it sends a command.  They share
- * the overhead, and a header says where each of them goes:
- *
- *     a, b and c wait     |overhead|~~ a ~~|h|~~ b ~~|~~ c ~~|
- *     one by one          |overhead|~~ a ~~|== flash ==|overhead|~~ b ~~|== flash ==|overhead| ...
- *
- * Not modelled: the header goes in front of all data, and the host hears of all writes of a pack
- * when the last of them has ended.  Here it hears of each when that has ended, because the device
- * has answered a write before the next one comes.
  */
 #ifndef FE_HOST_LINK_H
 #define FE_HOST_LINK_H
@@ -52,8 +42,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-
-#define FE_LINK_PACK_HEADER 512 /* bytes in front of the data of several writes */
 
 struct fe_link_gap {
     uint64_t from_ns, to_ns; /* [from, to) */
@@ -76,10 +64,6 @@ struct fe_link {
      * wrote */
     uint64_t turn_ns, turn_at;
     bool turn_writes;
-    /* A command of writes without a queue: when it began, how many writes and bytes it has so far.
-     * No writes: the last command is of another kind. */
-    uint64_t pack_ns, pack_bytes;
-    uint32_t pack_writes;
     uint64_t gathered, gathered_ns; /* bytes of a read that wait, and when the last of them came */
     /* The last number of bytes and their time, because nearly all commands have the same size. */
     uint64_t memo_bytes, memo_ns;
@@ -103,10 +87,6 @@ void fe_link_hold(struct fe_link *l, uint64_t at_ns);
 /* A command arrives and takes the queue slot that is free first.  Returns the time at which the
  * device starts to work on it: after waiting for the slot, and after the overhead. */
 uint64_t fe_link_begin(struct fe_link *l, uint64_t now_ns);
-
-/* The same for a write of so many bytes, which joins the command of the writes before if the host
- * has packed it: it came before that command began, and there is room. */
-uint64_t fe_link_begin_write(struct fe_link *l, uint64_t now_ns, uint64_t bytes);
 
 /* To be called after fe_link_begin, which has returned start_ns, for a command with data, which are
  * those from `from` to `to`.  Returns when the device starts to work on it: later if the command

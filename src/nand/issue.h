@@ -65,9 +65,7 @@ static inline void fe_issue_read(struct fe_medium *m, fe_peb peb, uint32_t page,
 }
 
 /* Programs the page as blocks like peb are programmed, on a die.  ppn: FE_PPN_NONE for a block
- * of the reserve, which strategies do not see.  A staged program wants its data once for each pass.
- * They are sent in a row here: between the passes of a page, a die programs other pages, whose data
- * take the channel as often. */
+ * of the reserve, which strategies do not see. */
 static inline void fe_issue_prog(struct fe_medium *m, fe_peb peb, uint32_t page, fe_ppn ppn,
                                  uint32_t die, uint32_t bus_bytes, uint8_t flags)
 {
@@ -82,7 +80,7 @@ static inline void fe_issue_prog(struct fe_medium *m, fe_peb peb, uint32_t page,
         .ppn = ppn,
         .die = (uint16_t)die,
         .cell_ns = fe_issue_worn(m, peb, tPROG_ns, m->worn.program_ppm),
-        .bus_bytes = slc ? bus_bytes : bus_bytes * m->program_passes,
+        .bus_bytes = bus_bytes,
     };
 }
 

@@ -61,10 +61,9 @@ void fe_medium_set_times(struct fe_medium *m, const struct fe_nand_params *p)
                                  : 1;
     m->tBERS_ns = p->tBERS_ns;
     m->copyback = p->copyback;
-    m->program_passes = p->program_passes ? p->program_passes : 1;
     m->worn = p->worn;
     m->slows = p->worn.read_ppm || p->worn.program_ppm || p->worn.erase_ppm || p->worn.end_ppm;
-    m->one_by_one = m->geo.n_dies == 1 && !p->cached && m->program_passes == 1 && !m->slows;
+    m->one_by_one = m->geo.n_dies == 1 && !p->cached && !m->slows;
     for (int i = 0; i < 3; i++) {
         m->tR_ns[i] = p->tR_ns[i];
         m->tPROG_ns[i] = p->tPROG_ns[i] * n;

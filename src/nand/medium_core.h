@@ -40,7 +40,6 @@ struct fe_medium {
     struct fe_slowdown worn;   /* how much longer they take in worn blocks */
     bool slows;                /* any of that is not 0 */
     bool copyback;
-    uint32_t program_passes;   /* times that the data of a program cross the channel; at least 1 */
     bool one_by_one;           /* one die, which does nothing at the same time, takes the data of a
                                   program once and is as fast in all blocks: see nand/run.h */
     bool read_hook, prog_hook; /* reads and programs have to ask `wear` */

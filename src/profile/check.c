@@ -135,7 +135,7 @@ static void check_lies(const struct fe_profile *p, fe_complain_fn *complain, voi
             snprintf(why, sizeof why, "%s needs a volatile cache, or no flush has anything to do: "
                      "cache.size or cache.write_behind", fe_lie_name(lie->kind));
             complain(ctx, lies, fe_option_in(FE_SEC_CACHE, "size"), why);
-        } else if (lie->kind == FE_LIE_MIXED_QUEUE && fe_link_in_flight(&p->link) < 2) {
+        } else if (lie->kind == FE_LIE_MIXED_QUEUE && fe_link_depth(&p->link) < 2) {
             complain(ctx, lies, fe_option_in(FE_SEC_LINK, "queue_depth"),
                      "mixed-queue needs link.queue_depth of at least 2");
         } else if (lie->kind == FE_LIE_WIDE_TRIM && !p->device.discard) {
@@ -165,9 +165,6 @@ void fe_check(const struct fe_profile *p, fe_complain_fn *complain, void *ctx)
     check_times(p, "tPROG", p->nand.tPROG_ns, complain, ctx);
     check_sectors(p, FE_SEC_NAND, "page_size", page, complain, ctx);
     check_sectors(p, FE_SEC_LINK, "max_transfer", p->link.max_transfer, complain, ctx);
-    if (p->link.packed > 1 && fe_link_depth(&p->link) > 1)
-        complain(ctx, fe_option_in(FE_SEC_LINK, "packed"), fe_option_in(FE_SEC_LINK, "queue"),
-                 "needs link.queue=off: with a command queue the host packs nothing");
     if (p->cache.write_behind && !p->cache.volatile_)
         complain(ctx, fe_option_in(FE_SEC_CACHE, "write_behind"),
                  fe_option_in(FE_SEC_CACHE, "volatile"),

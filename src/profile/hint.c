@@ -9,13 +9,14 @@
  *   4. the section that has exactly this key;
  *   5. the section has no options at all;
  *   6. where all keys are listed.
+ * A key that went, under its full name, comes before all but the first.
  * The order matters.  A slip of the pen within the section (2) is more likely than the wrong
  * section (4).  An exact key elsewhere (4) is more likely than a similar one elsewhere (3).
  *
  * Hints are only made for a message that is about to be printed, so the cost (the whole table,
  * each time) does not matter.
  */
-#include "profile/options.h"
+#include "profile/old_keys.h"
 
 #include "base/guess.h"
 
@@ -47,6 +48,18 @@ static bool elsewhere(const char *key, char *buf, size_t len)
                                   fe_section_name(fe_options[i].section));
     }
     return n > 0;
+}
+
+/* Writes what became of a key that went; false if it is none. */
+static bool went(enum fe_section section, const char *key, char *buf, size_t len)
+{
+    const struct fe_old_key *old = section == FE_N_SECTIONS ? fe_old_key_find(key)
+                                                            : fe_old_key_in(section, key);
+    if (old && old->heir)
+        snprintf(buf, len, "; it is %s now", old->heir);
+    else if (old)
+        snprintf(buf, len, "; there is no such key any more: %s", old->why);
+    return old;
 }
 
 /* The nearest key of the section; if section is FE_N_SECTIONS, the nearest full name of all. */
@@ -91,7 +104,7 @@ void fe_option_hint(enum fe_section section, const char *key, char *buf, size_t 
         snprintf(buf, len, "; inside [%s] write %s", fe_section_name(section), o->key);
         return;
     }
-    if (elsewhere(bare, buf, len))
+    if (went(section, key, buf, len) || elsewhere(bare, buf, len))
         return;
     o = named != FE_N_SECTIONS ? nearest(named, bare) : NULL;
     if (!o)

@@ -39,9 +39,10 @@
 /* For used_by: the strategies that map units of erase blocks. */
 #define IN_UNITS "segment block bast fast"
 
-/* A row can be added, and its help can change.  But images hold keys and values as text: if a key
- * is renamed or removed, or a range becomes narrower, the profile of an older image is refused.
- * An image without a new key gets its default, so the default must keep the old behaviour. */
+/* A row can be added, and its help can change.  But images hold keys and values as text: if a range
+ * becomes narrower, the profile of an older image is refused.  A key that is renamed or removed moves
+ * to old_keys.c.  An image without a new key gets its default, so the default must keep the old
+ * behaviour. */
 const struct fe_option fe_options[] = {
     {FE_SEC_DEVICE, "model", FE_OPT_STRING, FIELD(device.model), .def = "",
      .help = "What the device is, in a few words."},
@@ -122,10 +123,6 @@ const struct fe_option fe_options[] = {
     {FE_SEC_NAND, "tPROG", FE_OPT_TIMES, FIELD(nand.tPROG_ns), .max = SEC(10), .live = true,
      .on_chip = true,
      .help = "Time to program a page, for each bit of the cell."},
-    {FE_SEC_NAND, "program_passes", FE_OPT_U32, FIELD(nand.program_passes), .min = 1, .max = 4,
-     .def = "1", .on_chip = true,
-     .help = "How often the data of a page are sent to the chip, which programs them a little more "
-             "exactly each time; tPROG is the sum.  Blocks in SLC mode take one pass."},
     {FE_SEC_NAND, "tBERS", FE_OPT_TIME, FIELD(nand.tBERS_ns), .max = SEC(100), .live = true,
      .on_chip = true,
      .help = "Time to erase a block."},
@@ -218,9 +215,6 @@ const struct fe_option fe_options[] = {
     {FE_SEC_FTL, "slc_dies", FE_OPT_U32, FIELD(ftl.page.slc_dies), .min = 1, .max = 65536,
      .zero = "all", .def = "all", .used_by = "page",
      .help = "Number of dies that the SLC cache fills in turn."},
-    {FE_SEC_FTL, "slc_write", FE_OPT_SIZE, FIELD(ftl.page.slc_write), .min = 512,
-     .max = MIB(1024), .zero = "any", .def = "any", .used_by = "page",
-     .help = "Bytes of the largest write command that goes to the SLC cache."},
     {FE_SEC_FTL, "slc_gather", FE_OPT_SIZE, FIELD(ftl.page.slc_gather), .min = 512,
      .max = MIB(1024), .zero = "page", .def = "page", .used_by = "page",
      .help = "Bytes that are programmed past the SLC cache together, from a multiple of them on.  "
@@ -252,11 +246,8 @@ const struct fe_option fe_options[] = {
              "previous read."},
     {FE_SEC_FTL, "stream_read", FE_OPT_TIME, FIELD(ftl.region.stream_read_ns), .max = SEC(10),
      .def = "0", .used_by = "page segment",
-     .help = "Additional time for a command that reads more than ftl.direct_read and does not "
-             "begin where the read before has ended."},
-    {FE_SEC_FTL, "direct_read", FE_OPT_SIZE, FIELD(ftl.region.direct_read), .min = 512,
-     .max = MIB(1024), .multiple = 512, .zero = "page", .def = "page", .used_by = "page segment",
-     .help = "Bytes of the largest command that reads without ftl.stream_read."},
+     .help = "Additional time for a command that reads more than 4K and does not begin where the "
+             "read before has ended."},
 
     /* What a command costs that ends inside a page. */
     {FE_SEC_FTL, "part_write", FE_OPT_TIME, FIELD(ftl.part.part_write_ns), .max = SEC(10),
@@ -453,10 +444,6 @@ const struct fe_option fe_options[] = {
      .zero = "none", .def = "none",
      .help = "Bytes of the largest read that may overlap with the one before.  A longer one "
              "begins when the command before it has ended, even if it continues that one."},
-    {FE_SEC_LINK, "packed", FE_OPT_U32, FIELD(link.packed), .min = 1, .max = 64, .def = "1",
-     .help = "Without a queue: number of waiting writes that the host packs into one command of an "
-             "eMMC, which pays the overhead of one.  Linux did so from 3.9 to 4.9; it does not any "
-             "more."},
 
     {FE_SEC_ECC, "correctable_bits", FE_OPT_U32, FIELD(wear.correctable_bits), .min = 1,
      .max = 4096, .zero = "none", .derived = "by nand.cell: slc 1, mlc 8, tlc 24, nor none",

@@ -31,6 +31,7 @@
  */
 #include "profile/parse.h"
 #include "profile/notes.h"
+#include "profile/old_keys.h"
 
 #include <errno.h>
 #include <ini.h>
@@ -140,26 +141,19 @@ static const char *written_value(const struct fe_parse *ps)
     return s;
 }
 
-/* A key of a section with options.  A key whose value was refused counts as given: it is not
- * reported as missing later, and a second one of the same name is still a mistake. */
-static void take_option(struct fe_parse *ps, const char *key, const char *value)
+/* Gives an option the value of the present line, which names it by `key`.  A key whose value was
+ * refused counts as given: it is not reported as missing later, and a second one of the same name
+ * is still a mistake. */
+static void give(struct fe_parse *ps, const struct fe_option *o, const char *key, const char *value)
 {
-    enum fe_section s = (enum fe_section)ps->section;
-    const struct fe_option *o = fe_option_in(s, key);
-    char hint[160];
-
-    if (!o) {
-        fe_option_hint(s, key, hint, sizeof hint);
-        fe_parse_complain(ps, ps->line, "unknown key %s.%.40s%s", fe_section_name(s), key, hint);
-        return;
-    }
     struct fe_given *g = &ps->given[o - fe_options];
+    struct fe_err why;
+
     if (g->given) {
         fe_parse_complain(ps, ps->line, "%s.%s is given twice, first in line %u",
-                          fe_section_name(s), key, g->line);
+                          fe_section_name(o->section), o->key, g->line);
         return;
     }
-    struct fe_err why;
     fe_err_init(&why);
     g->given = true;
     g->line = ps->line;
@@ -168,10 +162,72 @@ static void take_option(struct fe_parse *ps, const char *key, const char *value)
     g->good = fe_option_parse(o, value, ps->p, &why) == 0;
     ps->p->given[o - fe_options] = g->good;
     if (!g->good)
-        fe_parse_complain(ps, ps->line, "%s.%s = %.60s: %s", fe_section_name(s), key, value,
-                          has_hash(value) ? "a comment with '#' stands on a line of its own; "
-                                            "behind a value write ';'"
-                                          : why.text);
+        fe_parse_complain(ps, ps->line, "%s.%s = %.60s: %s", fe_section_name(o->section), key,
+                          value, has_hash(value) ? "a comment with '#' stands on a line of its "
+                                                   "own; behind a value write ';'"
+                                                 : why.text);
+}
+
+/* An image can have both a key that went and its heir.  Then one of them has its default, as a rule,
+ * and the other one counts; if none has, the heir.  Whether this value for the option is to be
+ * passed over in favour of what the image has said of it before. */
+static bool is_passed_over(struct fe_parse *ps, const struct fe_option *o, bool by_heir,
+                           const char *value)
+{
+    struct fe_given *g = &ps->given[o - fe_options];
+    char before[FE_VALUE_MAX];
+
+    if (!ps->stored || !g->given)
+        return false;
+    fe_option_print(o, ps->p, before, sizeof before);
+    if (by_heir ? fe_option_is_default(o, value) : !fe_option_is_default(o, before))
+        return true;
+    g->given = false;
+    return false;
+}
+
+/* A key that went, in the present line. */
+static void take_old(struct fe_parse *ps, const struct fe_old_key *old, const char *value)
+{
+    const char *section = fe_section_name(old->was.section);
+    unsigned *line = &ps->old_line[old - fe_old_keys];
+    const struct fe_option *heir;
+    struct fe_err why;
+
+    fe_err_init(&why);
+    if (*line) {
+        fe_parse_complain(ps, ps->line, "%s.%s is given twice, first in line %u", section,
+                          old->was.key, *line);
+        return;
+    }
+    *line = ps->line;
+    int r = fe_old_key_read(old, value, &heir, &value, &why);
+    if (r < 0 && !ps->stored)
+        fe_parse_complain(ps, ps->line, "%s.%s = %.60s: %s", section, old->was.key, value,
+                          why.text);
+    if (r < 0 || !heir || is_passed_over(ps, heir, false, value))
+        return;
+    give(ps, heir, old->was.key, value);
+    ps->p->renamed[old - fe_old_keys] = true;
+}
+
+/* A key of a section with options. */
+static void take_option(struct fe_parse *ps, const char *key, const char *value)
+{
+    enum fe_section s = (enum fe_section)ps->section;
+    const struct fe_option *o = fe_option_in(s, key);
+    const struct fe_old_key *old = fe_old_key_in(s, key);
+    char hint[160];
+
+    if (o) {
+        if (!is_passed_over(ps, o, true, value))
+            give(ps, o, key, value);
+    } else if (old) {
+        take_old(ps, old, value);
+    } else {
+        fe_option_hint(s, key, hint, sizeof hint);
+        fe_parse_complain(ps, ps->line, "unknown key %s.%.40s%s", fe_section_name(s), key, hint);
+    }
 }
 
 /* Keys of [provenance] can have any name.  But a name that begins with a section and a point must
@@ -181,7 +237,8 @@ static bool provenance_key_exists(struct fe_parse *ps, const char *key)
     const char *dot = strchr(key, '.');
     char hint[160];
 
-    if (!dot || fe_section_find(key, (size_t)(dot - key)) == FE_N_SECTIONS || fe_option_find(key))
+    if (!dot || fe_section_find(key, (size_t)(dot - key)) == FE_N_SECTIONS ||
+        fe_option_find(key) || fe_old_key_find(key))
         return true;
     fe_option_hint(FE_N_SECTIONS, key, hint, sizeof hint);
     fe_parse_complain(ps, ps->line, "provenance of the unknown key %.40s%s", key, hint);
@@ -406,13 +463,32 @@ void fe_parse_text(struct fe_parse *ps, const char *text, size_t len)
                           FE_MAX_LINE);
 }
 
+/* The option that an override's key means, and the value that it gets.  NULL if there is nothing to
+ * set: a mistake is in why then, or a key that went has its default. */
+static const struct fe_option *meant_by(struct fe_parse *ps, const char *key, const char **value,
+                                        struct fe_err *why)
+{
+    const struct fe_option *o = fe_option_find(key);
+    const struct fe_old_key *old = fe_old_key_find(key);
+    char hint[160];
+
+    if (!o && old) {
+        if (fe_old_key_read(old, *value, &o, value, why) == 0 && o)
+            ps->p->renamed[old - fe_old_keys] = true;
+    } else if (!o) {
+        fe_option_hint(FE_N_SECTIONS, key, hint, sizeof hint);
+        fe_err_set(why, EINVAL, "unknown key %s%s", key, hint);
+    }
+    return o;
+}
+
 /* An override replaces what the file gives, without complaint; only a second override of the same
  * key is a mistake.  The record in given[] is replaced as well, so later messages about the key
  * name the override and not the line. */
 void fe_parse_override(struct fe_parse *ps, const char *override)
 {
     const char *eq = strchr(override, '=');
-    char key[64], hint[160];
+    char key[64];
     struct fe_err why;
 
     fe_err_init(&why);
@@ -424,15 +500,13 @@ void fe_parse_override(struct fe_parse *ps, const char *override)
     }
     memcpy(key, override, n);
     key[n] = '\0';
-    const struct fe_option *o = fe_option_find(key);
-    if (!o) {
-        fe_option_hint(FE_N_SECTIONS, key, hint, sizeof hint);
-        fe_err_set(&why, EINVAL, "unknown key %s%s", key, hint);
-    } else if (ps->given[o - fe_options].override) {
+    const char *value = eq + 1;
+    const struct fe_option *o = meant_by(ps, key, &value, &why);
+    if (o && ps->given[o - fe_options].override) {
         fe_err_set(&why, EINVAL, "%s is given twice, first as %.60s", key,
                    ps->given[o - fe_options].override);
-    } else {
-        bool good = fe_option_parse(o, eq + 1, ps->p, &why) == 0;
+    } else if (o) {
+        bool good = fe_option_parse(o, value, ps->p, &why) == 0;
         ps->p->given[o - fe_options] = good;
         ps->given[o - fe_options] =
             (struct fe_given){.given = true, .good = good, .override = override};

@@ -56,6 +56,7 @@ struct fe_parse {
     struct fe_mistakes *mistakes;
     char label[128]; /* the file in messages */
     struct fe_given given[FE_MAX_OPTIONS]; /* by index in fe_options */
+    unsigned old_line[FE_MAX_OLD_KEYS];    /* where a key that went is given; 0 if it is not */
     unsigned section_line[FE_N_SECTIONS];  /* of the first header; 0 if there is none */
     /* reading */
     const char *text, *end;
@@ -67,7 +68,7 @@ struct fe_parse {
     bool nomem;
     /* The text is the profile in the header of an image.  Images made by version 0.1.0 hold
      * every key of the table there, also those that the strategy does not use: they are
-     * passed over in silence instead of being refused. */
+     * passed over in silence instead of being refused.  So are keys that went (old_keys.h). */
     bool stored;
 };
 

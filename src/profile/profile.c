@@ -22,6 +22,7 @@
 
 #include "ftl/ftl.h"
 #include "profile/notes.h"
+#include "profile/old_keys.h"
 #include "profile/parse.h"
 
 #include <errno.h>
@@ -82,20 +83,29 @@ static void blame(void *ctx, const struct fe_option *o, const struct fe_option *
 int fe_profile_set(struct fe_profile *p, const char *key, const char *value, struct fe_err *err)
 {
     const struct fe_option *o = fe_option_find(key);
+    const struct fe_old_key *old = fe_old_key_find(key);
+    const char *text = value;
     struct fe_profile changed = *p;
-    struct blame b = {.p = &changed, .changed = o};
+    struct blame b = {.p = &changed};
     char hint[160], why[160];
 
+    if (!o && old) {
+        if (fe_old_key_read(old, value, &o, &text, &b.why) < 0)
+            return fe_err_set(err, EINVAL, "%s=%.60s: %s", key, value, b.why.text);
+        if (!o)
+            return 0;
+    }
     if (!o) {
         fe_option_hint(FE_N_SECTIONS, key, hint, sizeof hint);
         return fe_err_set(err, EINVAL, "unknown key %.60s%s", key, hint);
     }
+    b.changed = o;
     fe_times_open(&changed.nand);
     changed.given[o - fe_options] = true;
     if (!fe_option_is_used(o, p->ftl.type)) {
         fe_option_why_unused(o, p->ftl.type, why, sizeof why);
         fe_err_set(&b.why, EINVAL, "%s", why);
-    } else if (fe_option_parse(o, value, &changed, &b.why) == 0) {
+    } else if (fe_option_parse(o, text, &changed, &b.why) == 0) {
         fe_drop_unused(&changed);
         if (fe_derive(&changed, true, &b.why) == 0)
             fe_check(&changed, blame, &b);
@@ -125,9 +135,29 @@ bool fe_profile_unused(const struct fe_profile *p, char *buf, size_t len)
     return n > 0;
 }
 
+bool fe_profile_renamed(const struct fe_profile *p, char *buf, size_t len)
+{
+    size_t n = 0;
+
+    for (uint32_t i = 0; i < fe_n_old_keys; i++) {
+        if (!p->renamed[i])
+            continue;
+        if (n == 0)
+            n = (size_t)snprintf(buf, len, "keys of profile %s have other names now:", p->name);
+        if (n < len)
+            n += (size_t)snprintf(buf + n, len - n, " %s.%s is %s",
+                                  fe_section_name(fe_old_keys[i].was.section),
+                                  fe_old_keys[i].was.key, fe_old_keys[i].heir);
+    }
+    return n > 0;
+}
+
 bool fe_profile_get(const struct fe_profile *p, const char *key, char *buf, size_t len)
 {
     const struct fe_option *o = fe_option_find(key);
+    const struct fe_old_key *old = fe_old_key_find(key);
+    if (!o && old && old->heir)
+        o = fe_option_find(old->heir);
     if (o)
         fe_option_print(o, p, buf, len);
     return o != NULL;

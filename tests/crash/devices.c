@@ -83,10 +83,6 @@ static void make_host_side(struct fe_profile *p, struct ft_rand *r, uint64_t pag
     if (p->cache.volatile_ && ft_chance(r, 40))
         p->cache.write_behind = page_bytes * ft_between(r, 1, 6);
     p->cache.reliable_ns = ft_chance(r, 25) ? 300000 : 0;
-    p->nand.program_passes = (uint32_t)ft_between(r, 1, 3);
-    p->link.packed = ft_chance(r, 25) ? 4 : 1;
-    if (p->link.packed > 1)
-        p->link.queue = FE_QUEUE_OFF;
 }
 
 bool ft_crash_profile(struct fe_profile *p, uint64_t seed, uint32_t geometry, uint32_t type)

@@ -169,13 +169,11 @@ void ft_case_draw_ftl(struct fe_profile *p, struct ft_rand *r)
     f->region.map_held = PICK(r, 1, 1, 2, 5);
     f->page.slc_run = f->page.slc_mode == FE_SLC_OFF ? 0 : p->nand.page_size * PICK(r, 0, 0, 1, 7);
     f->page.slc_dies = f->page.slc_mode == FE_SLC_OFF ? 0 : PICK(r, 0, 0, 1, 2);
-    f->page.slc_write = f->page.slc_mode == FE_SLC_OFF ? 0 : p->nand.page_size * PICK(r, 0, 0, 1);
-    f->page.slc_gather = f->page.slc_run || f->page.slc_write
+    f->page.slc_gather = f->page.slc_run
                              ? (uint64_t)p->nand.page_size * PICK(r, 0, 0, 1, 4) : 0;
     f->segment.scattered_stay = PICK(r, 0, 0, 2, 6);
     f->page.slc_pause = f->page.slc_run && ft_chance(r, 50);
     f->region.stream_read_ns = PICK(r, 0, 0, 300000);
-    f->region.direct_read = p->nand.page_size * PICK(r, 0, 1, 3);
     draw_area(p, r, slc && p->nand.pages_per_block > 2);
     f->segment.scattered_hot = PICK(r, 0, 0, 1, 4);
     f->segment.open_units = PICK(r, 0, 0, 1, 2);
@@ -202,10 +200,6 @@ static void make_host_side(struct fe_profile *p, struct ft_rand *r, uint64_t max
     p->cache.idle_flush = ft_chance(r, 60);
     p->cache.write_behind = p->cache.volatile_ ? page * PICK(r, 0, 1, 4) : 0;
     p->cache.reliable_ns = PICK(r, 0, 0, 70000);
-    p->nand.program_passes = PICK(r, 1, 1, 3);
-    p->link.packed = PICK(r, 1, 1, 2, 8);
-    if (p->link.packed > 1)
-        p->link.queue = FE_QUEUE_OFF;
 }
 
 bool ft_case_make(struct ft_case *c, uint64_t seed, uint32_t geometry, uint32_t type)

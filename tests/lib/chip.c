@@ -70,12 +70,9 @@ static bool cell_time_is_right(const struct ft_chip *c, const struct fe_op *op, 
     return op->cell_ns == c->nand.tBERS_ns;
 }
 
-/* Whether so many bytes are those of a page: once for each pass, and once in SLC mode, which the
- * operation does not show. */
 static bool is_whole_page(const struct ft_chip *c, uint32_t bytes)
 {
-    uint32_t page = c->geo.page_bytes + c->geo.oob_bytes, passes = c->nand.program_passes;
-    return bytes == page * (passes ? passes : 1) || (c->may_be_slc && bytes == page);
+    return bytes == c->geo.page_bytes + c->geo.oob_bytes;
 }
 
 /* Whether this is the second half of a copy within a die, which may do without the bus. */
@@ -255,8 +252,6 @@ static void *zeros(size_t n, size_t size)
 void ft_chip_init(struct ft_chip *c, struct fe_device *dev)
 {
     *c = (struct ft_chip){.nand = dev->profile.nand, .geo = dev->medium->geo,
-                          .may_be_slc = dev->profile.ftl.page.slc_mode != FE_SLC_OFF ||
-                                        dev->profile.ftl.page.enhanced_size > 0,
                           .hash = FT_HASH_START};
     c->filled = zeros(c->geo.n_pebs, sizeof *c->filled);
     c->erases = zeros(c->geo.n_pebs, sizeof *c->erases);

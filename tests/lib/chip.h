@@ -17,7 +17,6 @@
 struct ft_chip {
     struct fe_nand_params nand;
     struct fe_geometry geo;
-    bool may_be_slc;              /* some blocks may be in SLC mode */
     uint32_t *filled, *erases;    /* per block: programmed pages, erases */
     uint64_t reads, programs, blocks_erased;
     uint64_t pages_erased;        /* programmed pages that have been erased */

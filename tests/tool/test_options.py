@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The option table keeps what profiles rely on: no key goes away, and none allows less.
 
-tests/data/options.tsv has the table as users know it. A new key needs no row there.
+tests/data/options.tsv has the table as users know it. A new key needs no row there. A key that goes
+moves to tests/data/old_keys.tsv, and is still understood.
 """
 
 import os
@@ -11,6 +12,9 @@ from flashemu_script import run
 from flashemu_tool import call, good_json
 
 PROMISED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../data/options.tsv")
+
+
+OLD = os.path.join(os.path.dirname(PROMISED), "old_keys.tsv")
 
 
 def promised():
@@ -57,6 +61,29 @@ def test_the_ends_of_each_range():
                 continue  # zero is another way to write the name
             code, _, err = call("show", "ideal", f"{key}={value}")
             assert code == 2 and f"allowed: {allowed}" in err, (key, value, code, err)
+
+
+def test_keys_that_went_are_understood():
+    """The default says nothing.  Another value sets the heir with one note, or is refused."""
+    known = {o["key"] for o in good_json("help", "--json")}
+    with open(OLD, encoding="utf-8") as file:
+        rows = [line.rstrip("\n").split("\t") for line in file if not line.startswith("#")]
+    assert len(rows) >= 4, rows
+    for key, default, other, heir, *needs in rows:
+        assert key not in known and (heir == "-" or heir in known), (key, heir)
+        profile = needs[0] if needs else "ideal"
+        plain = call("show", profile)[1]
+        code, out, err = call("show", profile, f"{key}={default}")
+        assert (code, out, err) == (0, plain, ""), (key, code, err)
+        code, out, err = call("show", profile, f"{key}={other}")
+        if heir == "-":
+            assert code == 2 and "no such key any more" in err and err.count("\n") == 1, (key, err)
+            assert f"allowed: {default}" in err, (key, err)
+        else:
+            assert code == 0 and err.count("\n") == 1 and f"{key} is {heir}" in err, (key, err)
+            assert out == call("show", profile, f"{heir}={other}")[1], key
+        code, _, err = call("help", key)
+        assert code == 2 and key in err, (key, code, err)
 
 
 run(globals())

@@ -187,27 +187,6 @@ static void test_what_is_lost_stays_lost(void **state)
     ft_layer_fini(&l);
 }
 
-/* By the size of commands instead of runs: a large one waits unless it brings all. */
-static void test_large_commands_are_gathered(void **state)
-{
-    (void)state;
-    struct ft_layer l;
-    struct fe_nand_params nand = ft_nand_slc(FE_CELL_MLC, 1, 20);
-    struct fe_ftl_params p = gathering(&nand, FE_SLC_STATIC);
-    p.page.slc_run = 0;
-    p.page.slc_write = PAGE;
-    ft_layer_init(&l, &nand, &p);
-    assert_int_equal(ft_layer_command(&l, 0, 2), FE_OK);
-    assert_string_equal(cached(&l, 0, 2), "11");
-    assert_int_equal(ft_layer_command(&l, 2, 2), FE_OK); /* goes on, and completes */
-    assert_string_equal(cached(&l, 0, 4), "0000");
-    assert_int_equal(ft_layer_command(&l, 8, 4), FE_OK);
-    assert_string_equal(cached(&l, 8, 4), "0000");
-    ft_layer_write_each(&l, 16, 4); /* small ones stay */
-    assert_string_equal(cached(&l, 16, 4), "1111");
-    ft_layer_end(&l);
-}
-
 /* All dies program at the same time: nothing is read between two programs. */
 static void test_all_dies_take_their_pages_at_once(void **state)
 {
@@ -276,7 +255,6 @@ int main(void)
         cmocka_unit_test(test_a_page_that_is_gone_is_not_taken_along),
         cmocka_unit_test(test_a_page_that_was_folded_is_not_taken_along),
         cmocka_unit_test(test_what_is_lost_stays_lost),
-        cmocka_unit_test(test_large_commands_are_gathered),
         cmocka_unit_test(test_all_dies_take_their_pages_at_once),
         cmocka_unit_test(test_random_commands_keep_every_byte),
     };

@@ -258,22 +258,18 @@ static void test_page_refuses_contradictions(void **state)
     expect_refusal(&p, &nand, "ftl.slc_dies=1: there is no SLC cache with ftl.slc_mode=off; use "
                               "all, or");
     p = ok;
-    p.page.slc_write = 4096;
-    expect_refusal(&p, &nand, "ftl.slc_write=4096: there is no SLC cache with ftl.slc_mode=off; "
-                              "use any, or");
-    p = ok;
     p.page.slc_gather = 65536;
-    expect_refusal(&p, &nand, "ftl.slc_gather=65536: nothing goes past the SLC cache without "
-                              "ftl.slc_run or ftl.slc_write; use page, or one of these");
+    expect_refusal(&p, &nand, "ftl.slc_gather=65536: nothing goes past the SLC cache with "
+                              "ftl.slc_run=never; use page, or a size for ftl.slc_run");
     p = ok;
     p.page.slc_blocks = 2;
     p.page.slc_mode = FE_SLC_DYNAMIC;
     expect_refusal(&p, &nand, "ftl.slc_mode=dynamic: only blocks of nand.cell=mlc");
     nand.cell = FE_CELL_MLC;
     p.page.slc_mode = FE_SLC_STATIC;
-    p.page.slc_write = p.page.slc_gather = 1000;
+    p.page.slc_run = p.page.slc_gather = 1000;
     expect_refusal(&p, &nand, "ftl.slc_gather=1000: not a multiple of the flash page, 512 bytes");
-    p.page.slc_write = p.page.slc_gather = 0;
+    p.page.slc_run = p.page.slc_gather = 0;
     p.page.slc_blocks = 0;
     expect_refusal(&p, &nand, "ftl.slc_blocks=0: a static SLC cache has at least 1 block");
     p.page.slc_blocks = 15; /* 20 blocks: 2 open, 2 in reserve, 1 spare, 1 at least for data */

@@ -334,45 +334,6 @@ static void test_slc_dies_limit_the_dies_in_turn(void **state)
     }
 }
 
-/* One command of n pages; the host reads something else before its first page is written. */
-static void write_command(struct ft_layer *l, fe_lpn at, uint32_t n)
-{
-    const struct fe_ftl_ops *ops = l->ftl->ops;
-    ops->begin_command(l->ftl, true, at * 512ull, n * 512ull);
-    ops->begin_command(l->ftl, false, 0, 512);
-    for (uint32_t i = 0; i < n; i++) {
-        uint8_t *page = l->want + (at + i) * 512ull;
-        memset(page, (int)n, 512);
-        assert_int_equal(ops->write(l->ftl, at + i, 0, 512, page), FE_OK);
-    }
-}
-
-/* Commands of up to two pages go to the cache, whatever order they are in; a read changes nothing. */
-static void test_slc_large_commands_go_past_the_cache(void **state)
-{
-    (void)state;
-    struct ft_layer l;
-    struct fe_nand_params nand = ft_nand_slc(FE_CELL_MLC, 1, 20);
-    struct fe_ftl_params p = ft_params("page", &nand, 1);
-    p.page.slc_mode = FE_SLC_STATIC;
-    p.page.slc_blocks = 4;
-    p.page.slc_write = 2 * 512;
-    ft_layer_init(&l, &nand, &p);
-    write_command(&l, 0, 2);
-    write_command(&l, 2, 2);
-    for (uint32_t i = 0; i < 4; i++)
-        ft_layer_expect_op(&l, i, FE_OP_PROG, 0, i, FT_SLC_PROG);
-    ft_layer_clear(&l);
-    write_command(&l, 10, 3);
-    ft_layer_expect_op(&l, 0, FE_OP_PROG, 4, 0, 200000);
-    ft_layer_expect_op(&l, 1, FE_OP_PROG, 4, 1, 200000);
-    ft_layer_expect_op(&l, 2, FE_OP_PROG, 4, 2, 600000);
-    ft_layer_clear(&l);
-    write_command(&l, 20, 1);
-    ft_layer_expect_op(&l, 0, FE_OP_PROG, 1, 0, FT_SLC_PROG);
-    ft_layer_end(&l);
-}
-
 /* A full cache is folded for pages that go there, and not for those that go past it. */
 static void test_slc_runs_past_a_full_cache_fold_nothing(void **state)
 {
@@ -425,7 +386,6 @@ int main(void)
         cmocka_unit_test(test_slc_long_runs_go_past_the_cache),
         cmocka_unit_test(test_slc_pause_ends_a_run),
         cmocka_unit_test(test_slc_dies_limit_the_dies_in_turn),
-        cmocka_unit_test(test_slc_large_commands_go_past_the_cache),
         cmocka_unit_test(test_slc_runs_may_be_very_long),
         cmocka_unit_test(test_slc_runs_past_a_full_cache_fold_nothing),
     };

@@ -333,61 +333,6 @@ static void test_link_asks_a_little_later(void **state)
     assert_int_equal(fe_link_asked(&l, 7, 8), 32007);
 }
 
-/* A pack of up to three writes of at most 4000 bytes, an overhead of 100 and a ns for each byte. */
-static struct fe_link make_packing(uint32_t packed)
-{
-    struct fe_link l = make(1000000000, 100, 1);
-    l.p.queue = FE_QUEUE_OFF;
-    l.p.max_transfer = 4000;
-    l.p.packed = packed;
-    return l;
-}
-
-/* A write of 1000 bytes that came at now_ns: it begins at `begin` and its data are in at `in`. */
-static void check_packed(struct fe_link *l, uint64_t now_ns, uint64_t begin, uint64_t in,
-                         uint64_t end)
-{
-    assert_int_equal(fe_link_begin_write(l, now_ns, 1000), begin);
-    assert_int_equal(fe_link_data(l, 0, 1000), in);
-    fe_link_end(l, end);
-}
-
-static void test_link_packed_writes_share_an_overhead(void **state)
-{
-    (void)state;
-    struct fe_link l = make_packing(3);
-    check_packed(&l, 0, 100, 1100, 9000);
-    check_packed(&l, 0, 1100, 2612, 5000);  /* the header, and no overhead */
-    check_packed(&l, 0, 2612, 3612, 6000);
-    check_packed(&l, 0, 9100, 10100, 9500); /* the fourth one waits for the longest of the three */
-    check_packed(&l, 9000, 10100, 11612, 12000); /* it came just in time */
-    check_packed(&l, 9001, 12100, 13100, 14000); /* too late for that pack, alone in the next one */
-    check_packed(&l, 14000, 14100, 15100, 16000);
-
-    l = make_packing(3);
-    assert_int_equal(fe_link_begin_write(&l, 0, 3000), 100);
-    assert_int_equal(fe_link_data(&l, 0, 3000), 3100);
-    fe_link_end(&l, 3100);
-    check_packed(&l, 0, 3100, 4612, 4612);       /* it fits exactly */
-    assert_int_equal(fe_link_begin_write(&l, 0, 1), 4712);
-}
-
-static void test_link_packs_nothing_else(void **state)
-{
-    (void)state;
-    for (uint32_t packed = 0; packed < 2; packed++) {
-        struct fe_link l = make_packing(packed);
-        check_packed(&l, 0, 100, 1100, 1100);
-        check_packed(&l, 0, 1200, 2200, 2200);
-    }
-    struct fe_link l = make_packing(8);
-    check_packed(&l, 0, 100, 1100, 1100);
-    assert_int_equal(fe_link_begin(&l, 0), 1200); /* a read ends the pack */
-    assert_int_equal(fe_link_data(&l, 0, 1000), 2200);
-    fe_link_end(&l, 2200);
-    check_packed(&l, 0, 2300, 3300, 3300);
-}
-
 /* The pieces of one command stay in order. */
 static void test_link_any_order_keeps_the_order_of_a_command(void **state)
 {
@@ -464,8 +409,6 @@ int main(void)
         cmocka_unit_test(test_link_any_order_keeps_the_order_of_a_command),
         cmocka_unit_test(test_link_any_order_never_doubles_the_wire),
         cmocka_unit_test(test_link_any_order_forgets_the_first_gap),
-        cmocka_unit_test(test_link_packed_writes_share_an_overhead),
-        cmocka_unit_test(test_link_packs_nothing_else),
     };
     return cmocka_run_group_tests_name("link", tests, NULL, NULL);
 }

@@ -210,27 +210,6 @@ static void check_cell_times(enum fe_cell cell, const char *bits)
     ft_rig_fini(&rig);
 }
 
-/* Blocks in SLC mode are programmed in one pass whatever the others take. */
-static void test_medium_passes_spare_slc_blocks(void **state)
-{
-    (void)state;
-    struct fe_nand_params p = ft_nand(1, 2, 9, 512);
-    p.cell = FE_CELL_TLC;
-    p.program_passes = 3;
-    struct ft_rig rig;
-    uint32_t n;
-    ft_rig_init(&rig, &p);
-    fe_medium_use_slc(rig.medium, 1);
-    fe_medium_prog(rig.medium, 0, 0, 0, FE_PPN_NONE, 0, 512, NULL);
-    fe_medium_prog(rig.medium, 9, 1, 0, FE_PPN_NONE, 0, 512, NULL);
-    const struct fe_op *ops = ft_rig_ops(&rig, &n);
-    assert_int_equal(n, 2);
-    assert_int_equal(ops[0].bus_bytes, 3 * (512 + 16));
-    assert_int_equal(ops[0].cell_ns, 200000);
-    assert_int_equal(ops[1].bus_bytes, 512 + 16);
-    ft_rig_fini(&rig);
-}
-
 static void test_medium_times_follow_the_bit_of_the_cell(void **state)
 {
     (void)state;
@@ -387,7 +366,6 @@ int main(void)
         cmocka_unit_test(test_medium_copyback_stays_in_the_die),
         cmocka_unit_test(test_medium_counters_count_planes_and_data_bytes),
         cmocka_unit_test(test_medium_sequence_number_grows_with_every_program),
-        cmocka_unit_test(test_medium_passes_spare_slc_blocks),
         cmocka_unit_test(test_medium_times_follow_the_bit_of_the_cell),
         cmocka_unit_test(test_medium_op_list_drains_when_it_is_full),
         cmocka_unit_test(test_medium_breaking_a_rule_aborts),

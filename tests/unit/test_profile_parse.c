@@ -259,24 +259,6 @@ static void test_parse_checks_keys_against_each_other(void **state)
               "pages");
 }
 
-static void test_parse_packs_without_a_queue(void **state)
-{
-    static const char good[] = MINIMAL "[link]\ntype=emmc-cq\npacked=8\nqueue=off\n";
-    struct fe_profile p;
-    (void)state;
-    parse_good(&p, good);
-    assert_int_equal(fe_link_in_flight(&p.link), 8);
-    fe_profile_fini(&p);
-    parse_good(&p, MINIMAL "[link]\ntype=emmc\npacked=8\n");
-    fe_profile_fini(&p);
-    parse_good(&p, MINIMAL "[link]\ntype=emmc-cq\n");
-    assert_int_equal(fe_link_in_flight(&p.link), 32);
-    fe_profile_fini(&p);
-    parse_bad(MINIMAL "[link]\ntype=emmc-cq\npacked=8\n",
-              "x.ini:13: link.packed = 8: needs link.queue=off: with a command queue the host packs "
-              "nothing");
-}
-
 static void test_parse_every_missing_key_is_named(void **state)
 {
     static const char *const lines[] = {
@@ -513,7 +495,6 @@ int main(void)
         cmocka_unit_test(test_parse_takes_what_editors_write),
         cmocka_unit_test(test_parse_names_line_and_mistake),
         cmocka_unit_test(test_parse_checks_keys_against_each_other),
-        cmocka_unit_test(test_parse_packs_without_a_queue),
         cmocka_unit_test(test_parse_every_missing_key_is_named),
         cmocka_unit_test(test_parse_nul_bytes_are_refused),
         cmocka_unit_test(test_parse_no_line_is_split),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Schedules by hand: n tasks in a queue of q places on k dies, pages that are written behind,
- * packed and reliable writes, programs in one shot and in several passes.
+ * reliable writes, programs in one shot.
  *
  * Nothing takes time but the cells and, where a test says so, the link: tR is 25 us and tPROG
  * 200 us, a page is 2048 bytes, and page i lies on die i % k.
@@ -455,26 +455,6 @@ static void test_behind_end_of_life_is_no_early_answer(void **state)
     fe_device_destroy(dev);
 }
 
-/* Four writes that the host has from time 0 on, on two dies, behind an overhead of 50 us.  One by
- * one each waits for the one before; packed in twos, those of a pack are programmed together. */
-static void test_packed_writes_on_two_dies(void **state)
-{
-    static const uint64_t expect[2][4] = {{250000, 500000, 750000, 1000000},
-                                          {250000, 250000, 500000, 500000}};
-    (void)state;
-    for (uint32_t packed = 1; packed <= 2; packed++) {
-        struct fe_profile p = make_profile(2, 1);
-        p.link.queue = FE_QUEUE_OFF;
-        p.link.command_overhead_ns = 50000;
-        p.link.packed = packed;
-        struct fe_device *dev = ft_device_make(&p, false);
-        for (uint64_t i = 0; i < 4; i++)
-            assert_int_equal(submit(dev, FE_REQ_WRITE, 0, i, 1, false).complete_ns,
-                             expect[packed - 1][i]);
-        fe_device_destroy(dev);
-    }
-}
-
 /* The controller works for 70 us more, and lets everything else wait meanwhile. */
 static void test_reliable_write_costs_the_controller_time(void **state)
 {
@@ -528,26 +508,6 @@ static void test_reliable_write_leaves_pages_old_or_new(void **state)
     assert_true(n_old > 10 && n_new > 10);
 }
 
-/* Two dies on a channel over which a page takes 10 us.  In three passes the data are sent three
- * times, and the second die waits for that. */
-static void test_passes_send_the_data_again(void **state)
-{
-    (void)state;
-    for (uint32_t passes = 1; passes <= 3; passes += 2) {
-        struct fe_profile p = make_profile(2, 2);
-        p.nand.channels = 1;
-        p.nand.dies_per_channel = 2;
-        p.nand.oob_size = 0;
-        p.nand.bus_rate = UINT64_C(204800000);
-        p.nand.program_passes = passes;
-        struct fe_device *dev = ft_device_make(&p, false);
-        uint64_t sent = passes * UINT64_C(10000);
-        assert_int_equal(submit(dev, FE_REQ_WRITE, 0, 0, 1, false).complete_ns, sent + TPROG);
-        assert_int_equal(submit(dev, FE_REQ_WRITE, 0, 1, 1, false).complete_ns, 2 * sent + TPROG);
-        fe_device_destroy(dev);
-    }
-}
-
 /* A one-shot program is in the times of the bits: the first two pages of a word line only go to the
  * registers, and the third one programs all three. */
 static void test_one_shot_program(void **state)
@@ -587,10 +547,8 @@ int main(void)
         cmocka_unit_test(test_behind_the_end_of_a_command_keeps_the_place),
         cmocka_unit_test(test_behind_is_empty_after_a_cut),
         cmocka_unit_test(test_behind_end_of_life_is_no_early_answer),
-        cmocka_unit_test(test_packed_writes_on_two_dies),
         cmocka_unit_test(test_reliable_write_costs_the_controller_time),
         cmocka_unit_test(test_reliable_write_leaves_pages_old_or_new),
-        cmocka_unit_test(test_passes_send_the_data_again),
         cmocka_unit_test(test_one_shot_program),
         cmocka_unit_test(test_pause_ends_a_run_when_nothing_is_left),
         cmocka_unit_test(test_pause_needs_a_host_that_knows),

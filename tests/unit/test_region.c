@@ -114,27 +114,23 @@ static bool begins_stream(struct fe_region *r, struct fe_oplist *ops, uint64_t o
     return n_busy;
 }
 
-/* Commands of more than a page, or than direct_read, unless they continue the one before. */
+/* Commands of more than 4 KiB, unless they continue the one before. */
 static void test_region_streams_begin_with_long_reads(void **state)
 {
     static struct fe_oplist ops;
     static struct fe_region r;
     (void)state;
-    for (uint64_t direct = 0; direct <= 2 * PAGE; direct += 2 * PAGE) {
-        struct fe_region_params p = {.map_region = PAGE, .map_held = 1, .stream_read_ns = 7,
-                                     .direct_read = direct};
-        uint64_t longest = direct ? direct : PAGE;
-        fe_ops_init(&ops, count, NULL);
-        fe_region_init(&r, &p, PAGE);
-        assert_true(begins_stream(&r, &ops, 0, longest + 512)); /* nothing was read before */
-        assert_false(begins_stream(&r, &ops, longest + 512, 9 * PAGE));
-        assert_true(begins_stream(&r, &ops, 50 * PAGE, longest + 512));
-        assert_false(begins_stream(&r, &ops, 90 * PAGE, longest));
-        assert_false(begins_stream(&r, &ops, 90 * PAGE + longest, longest + 512));
-        assert_true(begins_stream(&r, &ops, 90 * PAGE + longest, longest + 512)); /* again */
-    }
+    struct fe_region_params p = {.map_region = PAGE, .map_held = 1, .stream_read_ns = 7};
+    fe_ops_init(&ops, count, NULL);
+    fe_region_init(&r, &p, PAGE);
+    assert_true(begins_stream(&r, &ops, 0, 4608)); /* nothing was read before */
+    assert_false(begins_stream(&r, &ops, 4608, 9 * 4096));
+    assert_true(begins_stream(&r, &ops, 50 * 4096, 4608));
+    assert_false(begins_stream(&r, &ops, 90 * 4096, 4096));
+    assert_false(begins_stream(&r, &ops, 91 * 4096, 4608));
+    assert_true(begins_stream(&r, &ops, 91 * 4096, 4608)); /* again */
     fe_region_init(&r, &(struct fe_region_params){.map_region = PAGE, .map_held = 1}, PAGE);
-    assert_false(begins_stream(&r, &ops, 0, 9 * PAGE));
+    assert_false(begins_stream(&r, &ops, 0, 9 * 4096));
 }
 
 int main(void)

@@ -46,10 +46,12 @@ bool tool_is_quiet(void)
 int tool_load_profile(struct fe_profile *ret, const char *name, const char *const *overrides,
                       uint32_t n_overrides, struct fe_err *err)
 {
-    char unused[512];
+    char remark[512];
     int r = fe_profile_load(ret, name, overrides, n_overrides, err);
-    if (r == 0 && !quiet && fe_profile_unused(ret, unused, sizeof unused))
-        tool_error("note: %s", unused);
+    if (r == 0 && !quiet && fe_profile_unused(ret, remark, sizeof remark))
+        tool_error("note: %s", remark);
+    if (r == 0 && !quiet && fe_profile_renamed(ret, remark, sizeof remark))
+        tool_error("note: %s", remark);
     return r;
 }
 

@@ -198,15 +198,10 @@ static int check_options(const struct fe_ftl_params *p, const struct fe_geometry
         return fe_err_set(err, EINVAL,
                           "ftl.slc_dies=%u: there is no SLC cache with ftl.slc_mode=off; use all, "
                           "or ftl.slc_mode=static or dynamic", p->page.slc_dies);
-    if (p->page.slc_mode == FE_SLC_OFF && p->page.slc_write)
+    if (p->page.slc_gather && p->page.slc_run == 0)
         return fe_err_set(err, EINVAL,
-                          "ftl.slc_write=%llu: there is no SLC cache with ftl.slc_mode=off; use "
-                          "any, or ftl.slc_mode=static or dynamic",
-                          (unsigned long long)p->page.slc_write);
-    if (p->page.slc_gather && p->page.slc_run == 0 && p->page.slc_write == 0)
-        return fe_err_set(err, EINVAL,
-                          "ftl.slc_gather=%llu: nothing goes past the SLC cache without "
-                          "ftl.slc_run or ftl.slc_write; use page, or one of these",
+                          "ftl.slc_gather=%llu: nothing goes past the SLC cache with "
+                          "ftl.slc_run=never; use page, or a size for ftl.slc_run",
                           (unsigned long long)p->page.slc_gather);
     if (p->page.slc_gather % geo->page_bytes || p->page.slc_gather / geo->page_bytes > UINT32_MAX)
         return fe_err_set(err, EINVAL,

@@ -2,9 +2,9 @@
  *
  * Where a page goes that the host writes: to the SLC cache or past it, by itself or with others.
  *
- * A long run of the host's pages goes past the cache (ftl.slc_run), and so does a large command
- * (ftl.slc_write): such data are not written again soon, and folding them would only cost time.
- * With ftl.slc_pause a run also ends when the device has nothing left to do:
+ * A long run of the host's pages goes past the cache (ftl.slc_run): such data are not written again
+ * soon, and folding them would only cost time.  With ftl.slc_pause a run also ends when the device
+ * has nothing left to do:
  *
  *     slc_run of two pages     0 1 2 3    (nothing to do)    4 5 6 7
  *     CACHE                    # #                           # #
@@ -70,10 +70,9 @@ bool fe_page_wants_cache(const struct page_ftl *f)
     const struct fe_page_params *p = &f->p.page;
     if (p->slc_mode == FE_SLC_OFF)
         return false;
-    bool large = p->slc_write && f->command_bytes > p->slc_write;
     bool late = p->slc_run &&
                 (uint64_t)f->run_pages * f->base.medium->geo.page_bytes >= p->slc_run;
-    return !(large || late) || waits(f);
+    return !late || waits(f);
 }
 
 enum stream fe_page_stream_of_host(struct page_ftl *f, fe_lpn lpn)

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The table of keys that went; old_keys.h says what they still mean.
+ */
+#include "profile/old_keys.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define KIB(x) (UINT64_C(x) << 10)
+#define MIB(x) (UINT64_C(x) << 20)
+#define SEC(x) (UINT64_C(x) * 1000000000)
+
+/* A value is parsed into a profile that is thrown away, so any field of the right type will do. */
+#define ANY_U32 .offset = offsetof(struct fe_profile, nand.channels)
+#define ANY_U64 .offset = offsetof(struct fe_profile, device.capacity)
+
+const struct fe_old_key fe_old_keys[] = {
+    {{FE_SEC_FTL, "direct_read", FE_OPT_SIZE, ANY_U64, .min = 512, .max = MIB(1024),
+      .multiple = 512, .zero = "page", .def = "page"},
+     .also = "4K", .why = "a command that reads up to 4K begins no stream on any card"},
+    {{FE_SEC_FTL, "slc_write", FE_OPT_SIZE, ANY_U64, .min = 512, .max = MIB(1024), .zero = "any",
+      .def = "any"}, .heir = "ftl.slc_run"},
+    {{FE_SEC_NAND, "program_passes", FE_OPT_U32, ANY_U32, .min = 1, .max = 4, .def = "1"},
+     .why = "the data of a page cross the channel once; nand.tPROG is the sum of all passes"},
+    {{FE_SEC_LINK, "packed", FE_OPT_U32, ANY_U32, .min = 1, .max = 64, .def = "1"},
+     .why = "no host packs writes any more, and no figure was measured with it"},
+};
+
+const uint32_t fe_n_old_keys = sizeof fe_old_keys / sizeof fe_old_keys[0];
+_Static_assert(sizeof fe_old_keys / sizeof fe_old_keys[0] <= FE_MAX_OLD_KEYS,
+               "struct fe_profile has room for them");
+
+const struct fe_old_key *fe_old_key_in(enum fe_section s, const char *key)
+{
+    for (uint32_t i = 0; i < fe_n_old_keys; i++)
+        if (fe_old_keys[i].was.section == s && strcmp(fe_old_keys[i].was.key, key) == 0)
+            return &fe_old_keys[i];
+    return NULL;
+}
+
+const struct fe_old_key *fe_old_key_find(const char *full_key)
+{
+    const char *dot = strchr(full_key, '.');
+    if (!dot)
+        return NULL;
+    enum fe_section s = fe_section_find(full_key, (size_t)(dot - full_key));
+    return s == FE_N_SECTIONS ? NULL : fe_old_key_in(s, dot + 1);
+}
+
+bool fe_option_is_default(const struct fe_option *o, const char *text)
+{
+    struct fe_profile given = {.device.capacity = 0}, fresh = given;
+    char now[FE_VALUE_MAX], then[FE_VALUE_MAX];
+
+    if (!o->def || fe_option_parse(o, text, &given, NULL) < 0)
+        return false;
+    fe_option_reset(o, &fresh);
+    fe_option_print(o, &given, now, sizeof now);
+    fe_option_print(o, &fresh, then, sizeof then);
+    return strcmp(now, then) == 0;
+}
+
+/* Whether the value is `also`, in whatever way it is written. */
+static bool is_also(const struct fe_old_key *old, const char *text)
+{
+    struct fe_option other = old->was;
+    other.def = old->also;
+    return fe_option_is_default(&other, text);
+}
+
+int fe_old_key_read(const struct fe_old_key *old, const char *text,
+                    const struct fe_option **ret_heir, const char **ret_value, struct fe_err *err)
+{
+    struct fe_profile given = {.device.capacity = 0};
+
+    *ret_heir = NULL;
+    *ret_value = old->as ? old->as : text;
+    if (fe_option_is_default(&old->was, text) || is_also(old, text))
+        return 0;
+    if (!old->heir)
+        return fe_err_set(err, EINVAL, "there is no such key any more: %s; allowed: %s%s%s",
+                          old->why, old->was.def, old->also ? ", " : "",
+                          old->also ? old->also : "");
+    int r = fe_option_parse(&old->was, text, &given, err);
+    if (r == 0)
+        *ret_heir = fe_option_find(old->heir);
+    return r;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Keys that went.
+ *
+ * A profile that somebody wrote for an older version, and the profile in an older image, may still
+ * have them.  What such a key says now:
+ *
+ *     its default, or `also`     nothing: that is what the device does without the key
+ *     another value, an heir     the value is the heir's, or `as` is; there is one note
+ *     another value, no heir     a mistake, whose message says why the key went
+ *
+ * An image is never refused because of such a key: the value is passed over, and if both the key
+ * and its heir were chosen, the heir counts.
+ *
+ * A key that goes moves here from options.c, and tests/data/options.tsv loses its row.  It keeps
+ * its name, type, range and default, so that each way to write the default is still known.
+ */
+#ifndef FE_PROFILE_OLD_KEYS_H
+#define FE_PROFILE_OLD_KEYS_H
+
+#include "profile/options.h"
+
+struct fe_old_key {
+    struct fe_option was; /* the row that it had; its offset is any field of the same type */
+    const char *heir;     /* "SECTION.KEY" of the key that has taken its place, or NULL */
+    const char *as;       /* what the heir is set to; NULL: to the same value */
+    const char *also;     /* a value that is accepted like the default, or NULL */
+    const char *why;      /* why it went, as the rest of a sentence about the key */
+};
+
+extern const struct fe_old_key fe_old_keys[];
+extern const uint32_t fe_n_old_keys;
+
+/* Finds one by "SECTION.KEY", or by section and key; NULL if there is none. */
+const struct fe_old_key *fe_old_key_find(const char *full_key);
+const struct fe_old_key *fe_old_key_in(enum fe_section s, const char *key);
+
+/* What the key says with this value: *ret_heir is the option that is to be set to *ret_value, or NULL
+ * if the key says nothing.  *ret_value lives as long as text does.  -EINVAL with "REASON; allowed:
+ * ..." for any other value. */
+int fe_old_key_read(const struct fe_old_key *old, const char *text,
+                    const struct fe_option **ret_heir, const char **ret_value, struct fe_err *err);
+
+/* Whether the value is the option's default, in whatever way it is written.  An option whose default
+ * is derived, or that must be given, has none. */
+bool fe_option_is_default(const struct fe_option *o, const char *text);
+
+#endif
