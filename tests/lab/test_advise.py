@@ -109,7 +109,7 @@ def test_the_worst_work_decides():
     assert [(b.group, b.levels, b.worst) for b in found.best] == [
         ("4K", ("1",), ("2", .5)), ("8K", ("1",), ("2", .5)), ("16K", ("3",), ("1", .16))]
     told = conclusion(table_of(rates, EQUAL))
-    assert told[:4] == ["Choose 3. It has at least 50 % of the best rate, and that with 4K.",
+    assert told[:4] == ["Choose 3. This layout is weakest with 4K: 50 % of the best rate.",
                         "Best for 4K: 1. Worst: 2, with 50 % of the best.",
                         "Best for 8K: 1. Worst: 2, with 50 % of the best.",
                         "Best for 16K: 3. Worst: 1, with 16 % of the best."], told
@@ -225,16 +225,16 @@ def test_what_is_said():
 
 
 def test_a_map_of_layouts_and_works():
-    """Dark is good for a rate and bad for wear; each number is that of its layout and work; the
+    """Full colour is good for a rate and bad for wear; each number is that of its layout and work; the
     chosen layout has the frame."""
     figures = ('[[figure]]\nkind = "scores"\nmeasure = "rate"\nx = "layout"\n'
                '[[figure]]\nkind = "scores"\nmeasure = "waf"\nx = "layout"\n')
     table = table_of([[6, 8, 8], [4, 8, 8], [8, 8, 8]], [[1, 1, 1], [1, 1, 1], [1, 5, 2]],
                      more=figures)
     drawn = draw(table)
-    assert [d.heading for d in drawn] == ["Rate, in % of the best: dark is good",
-                                          "Write amplification, in multiples of the least: dark is "
-                                          "bad"]
+    assert [d.heading for d in drawn] == [
+        "Rate, in % of the best: full colour is good",
+        "Write amplification, in multiples of the least: full colour is bad"]
     for picture, want in ((drawn[0].picture, ["75", "100", "100", "75", "50", "100", "100", "50",
                                               "100", "100", "100", "100"]),
                           (drawn[1].picture, ["1"] * 8 + ["1", "5", "2", "5"])):

@@ -181,11 +181,28 @@ def test_cells_of_a_heat_map():
     assert re.findall(r'fill-opacity="([\d.]+)"', same) == ["0.550"]
 
 
+def test_numbers_of_a_chart_have_as_many_digits():
+    """At the bars of a chart and in the cells of a map; counts stay counts."""
+    def small(picture):
+        return re.findall('class="small[^>]*>([^<]*)<', picture.replace("faint small", ""))
+    bars = [Series(n, v, ["t"] * 4, i) for i, (n, v) in enumerate(
+        (("one", [3.73, 3.8, None, 6.0]), ("two", [1.5, 20.0, 4.25, 0.25])))]
+    assert small(charts.bar_chart(chart(*bars))) == [
+        "3.73", "3.80", "6.00", "1.50", "20.0", "4.25", "0.250"]
+    count = Series("one", [848.0, 27.0, 3.0, 0.0], ["t"] * 4, 0)
+    assert small(charts.bar_chart(chart(count))) == ["848", "27", "3", "0"]
+    cells = [[3.73, None], [12.0, 0.5]], [["t"] * 2] * 2, False
+    assert small(charts.heat_map("t", "x", ["p", "q"], "y", ["r", "s"], *cells)) == [
+        "3.73", "12.0", "0.500"]
+    assert small(charts.heat_map("t", "x", ["p", "q"], "y", ["r", "s"], *cells, "{:.0f}")) == [
+        "4", "12", "0"]
+
+
 def test_names_of_columns_without_room():
     """They stand on a slope, each of them; with very many columns some are left out."""
     def names(count):
         picture = charts.heat_map("t", "x", ["a long name %d" % i for i in range(count)], "y", ["r"],
-                                  [[1.0] * count], [["t"] * count], False, 0)
+                                  [[1.0] * count], [["t"] * count], False, mark=0)
         return (len(re.findall(r"rotate\(-35 [^>]*>a long name", picture)),
                 len(re.findall(">a long name", picture)), picture.count("mark key"))
     long = ["one whose name is longer than the room on its left, by far", "b"]

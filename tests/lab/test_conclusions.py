@@ -114,8 +114,8 @@ def test_what_the_others_cost():
         near(got, want)
     assert (cost.least_at, cost.most_at) == ("log", "big")
     assert cost.words() == "rate 20 % (log) to 75 % (big)"
-    assert [choice.times(r) for r in (0.5, 1.099, 1.1, 3)] == ["50 %", "110 %", "1.1 times",
-                                                               "3 times"]
+    assert [choice.times(r) for r in (0.5, 1.099, 1.1, 3)] == [
+        "50 %", "110 %", "1.10 times", "3.00 times"]
     assert said((100, 40, 20, 30, 50, 4), say=CHOOSE % ("", "10%", "")) == [
         "Choose fat. No other fs is better by a difference that counts.",
         "Best for log: fat. Worst: ext, with 20 % of the best.",
@@ -143,16 +143,18 @@ def test_ratios():
     near(agreement.mean_ratio(table((2, 8, 6, 4, 0, 0)), words | {"only": ""}), math.sqrt(1.5))
     assert agreement.mean_ratio(table((2, 8, None, 4, 0, 0)), words) is None
     assert said(rate, say=COMPARE % "work=log") == [
-        "With fs ext instead of fat and work log, rate is 3 times as large (one pair of "
-        "runs)."]
+        "Fs ext instead of fat, with work log, makes rate 3.00 times as large (one pair of runs)."]
     assert said((2, 8, 6, 4, 99, 99), say=COMPARE % "") == [
-        "With fs ext instead of fat, rate is 1.22 times as large in the mean of 2 pairs of runs; "
-        "the ratio is between 0.5 and 3."]
+        "Fs ext instead of fat makes rate 1.22 times as large in the mean of 2 pairs of runs (0.500 "
+        "to 3.00 times)."]
     assert said((8, 8, 2, 2, 99, 99), say=COMPARE % "work=big") == [
-        "With fs ext instead of fat and work big, rate is 25 % of what it was (one pair of "
-        "runs)."]
+        "Fs ext instead of fat, with work big, leaves 25.0 % of rate (one pair of runs)."]
+    # all of a sentence has one unit: 1/4 and 3/2, whose mean is sqrt(3/8)
+    assert said((8, 4, 2, 6, 99, 99), say=COMPARE % "") == [
+        "Fs ext instead of fat leaves 61.2 % of rate in the mean of 2 pairs of runs (25.0 to 150 "
+        "%)."]
     assert said((8, 8, 8.03, 8.03, 99, 99), say=COMPARE % "work=big") == [
-        "With fs ext instead of fat and work big, rate hardly changes (one pair of runs)."]
+        "Fs ext instead of fat, with work big, hardly changes rate (one pair of runs)."]
 
 
 def test_sets_that_agree():
@@ -165,7 +167,10 @@ def test_sets_that_agree():
         "In 2 of the 4 other sets of parameters that fit the published figures as well, rate is "
         "larger with fs ext instead of fat and work log, 2 to 4 times.")
     everywhere = agreement.agreement(tables[:2], tables[0].experiment.statements)[0]
-    assert everywhere.sentence().startswith("In all 1 other sets") and everywhere.values == (2, 2)
+    assert everywhere.sentence().startswith("In the only other set of parameters that fits the ")
+    assert everywhere.values == (2, 2)
+    nowhere = agreement.Agreement("it is so", (False,)).sentence()
+    assert nowhere.startswith("Only in the set as shipped, and not in the other one that fits the ")
 
 
 LIMIT = """[[conclusion]]
@@ -179,8 +184,8 @@ what = "kinds"
 
 def test_the_last_good_level():
     assert said((10, 10, 6, 4, 4.9, 9), say=LIMIT) == [
-        "log: 6 MB/s with up to ext, 4.9 MB/s with xfs kinds.",
-        "big: 10 MB/s with fat, 4 MB/s with ext kinds."]
+        "log: 6.00 MB/s with up to ext, 4.90 MB/s with xfs kinds.",
+        "big: 10.0 MB/s with fat, 4.00 MB/s with ext kinds."]
     assert said((10, 10, 5, 10, 5, 5), say=LIMIT) == [
         "log: rate stays above 50 % up to the last of xfs kinds.",
         "big: rate stays above 50 % up to the last of xfs kinds."]

@@ -192,7 +192,7 @@ def test_an_ensemble_of_a_way():
     way = text[text.index("[[conclusion]]"):].split("[[")[1]
     write("way.toml", head + "[[" + way)
     out = good_json("run", "way.toml", "--ensemble", "1")
-    assert any("In all 1 other sets" in s and "has the largest part in the change of rate" in s
+    assert any("In the only other set" in s and "has the largest part in the change of rate" in s
                for s in out["conclusion"]), out["conclusion"]
 
 
@@ -241,11 +241,11 @@ def test_what_is_said():
         [1, 2, 2, 4], [1, 2, 3, 6], [2, 1, 1, 1]]
     assert ranges(tables, "waf")["2", "8K"] == (1, 6) and ranges(tables, "waf")["1", "4K"] == (1, 2)
     told = conclusion(table)
-    assert told[0].startswith("With start 2 instead of 1, write amplification is 2 times as large")
+    assert told[0].startswith("Start 2 instead of 1 makes write amplification 2.00 times as large")
     agree = [s.partition("published figures as well, ") for s in told if " sets of par" in s]
     words = {said: who.split(" other")[0] for who, _, said in agree}
     assert words == {
-        "write amplification is larger with start 2 instead of 1, 3 to 3 times.": "In 1 of the 2",
+        "write amplification is larger with start 2 instead of 1, 3.00 times.": "In 1 of the 2",
         "write amplification is least with start 1, request 4K.": "In 1 of the 2",
         "write amplification is most with start 2, request 8K.": "In 1 of the 2",
         "the limit of 1 is at 8K request.": "In 1 of the 2",

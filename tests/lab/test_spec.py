@@ -8,7 +8,7 @@ from flashemu_lab_bench import SMALL, bad, good, good_json, write
 from flashemu_script import run
 
 from flashemu_lab.core.errors import LabError
-from flashemu_lab.core.units import number, quantity
+from flashemu_lab.core.units import alike, measured, number, quantity
 from flashemu_lab.core.toml_lines import Lines
 from flashemu_lab.runs.expression import evaluate
 from flashemu_lab.experiment.plan import plan
@@ -253,6 +253,12 @@ def test_quantities():
     for value, want in ((0, "0"), (1234567, "1\u2009234\u2009567"), (6.238, "6.24"), (2.0, "2"),
                         (0.0123, "0.0123"), (531.4, "531"), (float("nan"), "-"), (-0.5, "-0.5")):
         assert number(value) == want, (value, number(value))
+    # What was measured has all of its digits, and what stands in a row has as many.
+    for value, want in ((3.8, "3.80"), (96.04, "96.0"), (2.0, "2.00"), (0.0123, "0.0123"), (100, "100"),
+                        (9.996, "10.0"), (0.5, "0.500"), (-0.5, "-0.500"), (0, "0"), (1234.5, number(1234))):
+        assert measured(value) == want, (value, measured(value))
+    assert alike([3.73, 3.8, None, 6]) == ["3.73", "3.80", "-", "6.00"]
+    assert alike([848, 27, None, 0]) == ["848", "27", "-", "0"]
 
 
 def test_the_shipped_experiments_are_right():

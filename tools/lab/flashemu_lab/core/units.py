@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import re
+from typing import Sequence
 
 # Powers of 1024 are written K, M, G, T; powers of 1000 are written KB, MB, GB.  Times are in ns,
 # rates in bytes a second, shares are fractions of 1.
@@ -50,3 +51,21 @@ def number(value: float) -> str:
     digits = 2 if size >= 1 else 4
     text = f"{float(f'{value:.3g}'):.{digits}f}"
     return text.rstrip("0").rstrip(".")
+
+
+def measured(value: float) -> str:
+    """A number that was measured: as `number` has it, but always with three significant digits, so
+    that "3.80" beside "3.73" does not look like a coarser one."""
+    size = abs(value)
+    if not 1e-4 <= size < 999.5:  # such numbers have their digits, and NaN has none
+        return number(value)
+    rounded = float(f"{value:.3g}")
+    return f"{rounded:.{2 - math.floor(math.log10(abs(rounded)))}f}"
+
+
+def alike(values: Sequence[float | None]) -> list[str]:
+    """Numbers that stand in a row: counts if all of them are whole, otherwise each with three
+    significant digits; "-" for what is not known."""
+    known = [v for v in values if v is not None]
+    say = number if all(v == v and v == round(v) for v in known) else measured
+    return ["-" if v is None else say(v) for v in values]

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from statistics import geometric_mean
 from typing import Callable, Iterator
 
-from ..core.units import number, quantity
+from ..core.units import alike, quantity
 from .choice import choose
 from .spec import ENSEMBLE, Experiment, Statement
 from .step_path import way
@@ -82,12 +82,15 @@ class Agreement:
     def sentence(self) -> str:
         """Such as "In 3 of the 10 other sets ..., rate is larger with start 63 instead of 1M."."""
         good = sum(self.holds)
-        all_of = "all" if good == len(self.holds) else f"{good} of the"
+        count = "all" if good == len(self.holds) else f"{good} of the"
+        sets = f"In {count} {len(self.holds)} other sets of parameters that fit"
+        if len(self.holds) == 1:
+            sets = ("In the only other set of parameters that fits" if good else
+                    "Only in the set as shipped, and not in the other one that fits")
         words = ""
         if self.values:
-            words = f", {number(self.values[0])} to {number(self.values[1])} times"
-        return (f"In {all_of} {len(self.holds)} other sets of parameters that fit the published "
-                f"figures as well, {self.claim}{words}.")
+            words = f", {' to '.join(dict.fromkeys(alike(self.values)))} times"
+        return f"{sets} the published figures as well, {self.claim}{words}."
 
 
 def agreement(tables: list[Table], statements: tuple[Statement, ...]) -> list[Agreement]:

@@ -33,7 +33,7 @@ from dataclasses import dataclass
 from statistics import geometric_mean
 from typing import Callable, Iterable
 
-from ..core.units import number, quantity
+from ..core.units import measured, quantity
 from .replay_accuracy import off
 from .spec import Experiment, Measure
 from .table import Table
@@ -81,8 +81,8 @@ def percent(share: float) -> str:
 
 
 def times(ratio: float) -> str:
-    """A ratio for people: "60 %" or "1.7 times"."""
-    return percent(ratio) if ratio < 1.1 else f"{number(ratio)} times"
+    """A ratio for people: "60 %" or "1.70 times"."""
+    return percent(ratio) if ratio < 1.1 else f"{measured(ratio)} times"
 
 
 def span(least: float, most: float) -> tuple[str, str]:
@@ -119,7 +119,7 @@ class Choice:
     best      what is best for each work: for each level of the only other factor with several, or
               of the one that the statement names
     counts    the ratio from which on a level differs from another one that is exact, less 1
-    unsteady  the combinations, as in "log, transcend8g", whose wear is not known
+    unsteady  the combinations, as in "work log, device transcend8g", whose wear is not known
     """
 
     level: str
@@ -128,6 +128,16 @@ class Choice:
     best: tuple[Best, ...]
     counts: ByLevel
     unsteady: tuple[str, ...]
+
+
+def named(e: Experiment, factor: str, others: Combination) -> str:
+    """A combination of the other factors' levels for people: "log", or "device transcend8g, work
+    log" where more than one of them is varied."""
+    varied = [(f.label, level) for f, level in
+              zip((f for f in e.factors if f.name != factor), others) if len(f.levels) > 1]
+    if len(varied) < 2:
+        return ", ".join(level for _, level in varied) or ", ".join(others)
+    return ", ".join(f"{label} {level}" for label, level in varied)
 
 
 def cells(table: Table, factor: str, measure: Measure) -> Shares:
@@ -233,10 +243,10 @@ def choose(table: Table, words: dict[str, str]) -> Choice | None:
     level = _best(plain.values(), equal, _plain(words))[0]
     at = min(speed, key=lambda others: speed[others][level])
     may = accuracy(table, factor.name)
-    return Choice(level, tuple(equal), (speed[at][level], ", ".join(at)),
+    return Choice(level, tuple(equal), (speed[at][level], named(e, factor.name, at)),
                   tuple(_groups(e, words, speed, plain, margin)),
                   {name: max(least_margin(words) - 1, may[name]) for name in levels},
-                  tuple(", ".join(others) for others in unsteady))
+                  tuple(named(e, factor.name, others) for others in unsteady))
 
 
 def _plain(words: dict[str, str]) -> Margin:
@@ -287,7 +297,7 @@ def costs(table: Table, words: dict[str, str], found: Choice, level: str) -> lis
     for name in (words["measure"], words["wear"]):
         values: dict[str, ByLevel] = {}
         for row, value in table.select(name, {}) if name else ():
-            others = ", ".join(row.levels[:place] + row.levels[place + 1:])
+            others = named(e, words["factor"], row.levels[:place] + row.levels[place + 1:])
             if name == words["measure"] or others not in found.unsteady:
                 values.setdefault(row.levels[place], {})[others] = value
         base, mine = values.get(found.level, {}), values.get(level, {})

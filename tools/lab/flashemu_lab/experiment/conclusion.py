@@ -12,7 +12,7 @@ from statistics import geometric_mean
 from typing import Callable, Iterator
 
 from ..core.text import listed
-from ..core.units import number, quantity
+from ..core.units import alike, measured, number, quantity
 from .agreement import Agreement, agreement, split
 from .choice import Choice, cells, choose, costs, least_margin, percent
 from .decision import Decision, decide, decisive, weighty
@@ -31,14 +31,14 @@ _HELPS = 0.2
 
 
 def with_unit(value: float, measure: Measure) -> str:
-    """A value with its unit, as in "6.2 MB/s"."""
-    return f"{number(value)} {measure.unit}".rstrip()
+    """A value with its unit, as in "6.20 MB/s"; without a unit it may be a count, as in "848"."""
+    return f"{measured(value)} {measure.unit}" if measure.unit else alike([value])[0]
 
 
 def _statements(e: Experiment) -> tuple[Statement, ...]:
     """What is to be said: what the file asks for, or the usual sentences."""
     return e.statements or tuple(
-        Statement(say, {"measure": m.name}) for m in e.measures for say in ("effects", "extremes"))
+        Statement(say, {"measure": m.name}) for m in e.measures for say in ("extremes", "effects"))
 
 
 def agreements(table: Table) -> list[Agreement]:
@@ -118,10 +118,10 @@ def _effects(table: Table, words: dict[str, str]) -> Iterator[str]:
         names = [e.factors[i].label for i in effect.factors]
         who = names[0] if len(names) == 1 else f"{listed(names)} together"
         parts.append(f"{who} ({100 * effect.share:.0f} %)")
+    if len([f for f in e.factors if len(f.levels) > 1]) == 1 and parts:
+        return  # there is nothing else that could matter
     if parts:
-        what = "its logarithm's variation" if measure.log else "its variation"
-        yield (f"{_capital(measure.label)} depends {'most on' if len(parts) > 1 else 'on'} "
-               f"{listed(parts)}; the shares are of {what}.")
+        yield f"What makes {measure.label} differ from run to run: {listed(parts)}."
     elif len(table.rows) > 1 and not table.failures:
         values = {row.values.get(measure.name) for row in table.rows}
         yield (f"{_capital(measure.label)} is the same in all runs." if len(values) == 1 else
@@ -147,9 +147,10 @@ def _extremes(table: Table, words: dict[str, str]) -> Iterator[str]:
         more = f", and in {len(equal) - 1} more runs alike" if len(equal) > 1 else ""
         return f"{_levels(equal[0], e)}{more.replace('1 more runs', '1 more run')}"
 
-    times = f", {number(most / least)} times as much" if least > 0 else ""
-    yield (f"{_capital(measure.label)} is least with {where(least)}: {with_unit(least, measure)}"
-           f"; it is most with {where(most)}: {with_unit(most, measure)}{times}.")
+    small, large = (f"{text} {measure.unit}".rstrip() for text in alike([least, most]))
+    times = f", {measured(most / least)} times as much" if least > 0 else ""
+    yield (f"Least {measure.label}: {small}, with {where(least)}. Most: {large}, with "
+           f"{where(most)}{times}.")
 
 
 def _compare(table: Table, words: dict[str, str]) -> Iterator[str]:
@@ -167,19 +168,24 @@ def _compare(table: Table, words: dict[str, str]) -> Iterator[str]:
     ratios = [after[k] / before[k] for k in before if after.get(k, 0) > 0 and before[k] > 0]
     if not ratios:
         return
-    mean = geometric_mean(ratios)
-    spread = " (one pair of runs)"
-    if len(ratios) > 1:
-        spread = (f" in the mean of {len(ratios)} pairs of runs; the ratio is between "
-                  f"{number(min(ratios))} and {number(max(ratios))}")
+    where = "".join(f", with {e.factor(name).label} {level}," for name, level in only.items())
+    yield (f"{_capital(factor.label)} {words['to']} instead of {words['from']}{where} "
+           f"{_changes(geometric_mean(ratios), ratios, measure.label)}.")
+
+
+def _changes(mean: float, ratios: list[float], label: str) -> str:
+    """What a step does to a measure; all ratios in one unit, and of how many pairs they are."""
+    place, unit = (1, "times") if mean >= 1 else (100, "%")
     if abs(mean - 1) < 0.005:
-        verb = "hardly changes"
+        place, unit, verb = 100, "%", f"hardly changes {label}"
+    elif mean > 1:
+        verb = f"makes {label} {measured(mean)} times as large"
     else:
-        verb = (f"is {number(mean)} times as large" if mean > 1 else
-                f"is {number(100 * mean)} % of what it was")
-    where = "".join(f" and {e.factor(name).label} {level}" for name, level in only.items())
-    yield (f"With {factor.label} {words['to']} instead of {words['from']}{where}, {measure.label} "
-           f"{verb}{spread}.")
+        verb = f"leaves {measured(100 * mean)} % of {label}"
+    if len(ratios) == 1:
+        return f"{verb} (one pair of runs)"
+    least, most = measured(place * min(ratios)), measured(place * max(ratios))
+    return f"{verb} in the mean of {len(ratios)} pairs of runs ({least} to {most} {unit})"
 
 
 def _between(table: Table, words: dict[str, str]) -> Iterator[str]:
@@ -276,7 +282,7 @@ def _choose(table: Table, words: dict[str, str]) -> Iterator[str]:
         yield (f"The {factor.label} does not matter here: no difference of {listed(labels)} "
                f"counts. {first}.")
     else:
-        yield f"{first}. {_against(table, words, found)}{_where_worst(found, words, table)}."
+        yield f"{first}. {_where_worst(found, words, table)}.{_against(table, words, found)}"
         if others:
             yield f"As good, because no difference counts: {'; '.join(others)}."
     yield from _for_each(found)
@@ -291,7 +297,7 @@ def _choose(table: Table, words: dict[str, str]) -> Iterator[str]:
 
 def _against(table: Table, words: dict[str, str], found: Choice) -> str:
     """What the level that the statement names costs, such as "Sector 63 costs up to 38 % of the
-    rate (video). ", or ""."""
+    rate (video).", or ""."""
     level = words["against"]
     if not level or level in found.equal:
         return ""
@@ -301,17 +307,17 @@ def _against(table: Table, words: dict[str, str], found: Choice) -> str:
     if not cost or cost.least >= 1 or cost.measure.better == "less":
         return ""
     upto = "up to " if cost.most > cost.least * 1.02 else ""
-    return (f"{_capital(name)} costs {upto}{percent(1 - cost.least)} of the {cost.measure.label} "
-            f"({cost.least_at}). ")
+    return (f" {_capital(name)} costs {upto}{percent(1 - cost.least)} of the {cost.measure.label} "
+            f"({cost.least_at}).")
 
 
 def _where_worst(found: Choice, words: dict[str, str], table: Table) -> str:
     share, at = found.share
+    label = table.experiment.factor(words["factor"]).label
     if share == 1:
-        label = table.experiment.factor(words["factor"]).label
         return f"No other {label} is better by a difference that counts"
-    label = table.experiment.measure(words["measure"]).label
-    return f"It has at least {percent(share)} of the best {label}, and that with {at}"
+    measure = table.experiment.measure(words["measure"]).label
+    return f"This {label} is weakest with {at}: {percent(share)} of the best {measure}"
 
 
 def _for_each(found: Choice) -> Iterator[str]:

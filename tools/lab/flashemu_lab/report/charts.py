@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 from typing import Callable, Sequence
 
-from ..core.units import NARROW_SPACE, number
+from ..core.units import NARROW_SPACE, alike, number
 from . import svg
 
 WIDTH = 460.0
@@ -69,6 +69,14 @@ def _legend(series: list[Series], y: float, bars: bool) -> tuple[list[str], floa
         parts.append(svg.text(x + 21, y, name))
         x += width
     return parts, y + 17
+
+
+def _labels(measured: list[Series]) -> list[list[str]]:
+    """What stands at the bars of each series: numbers alike, or short ones if one is long."""
+    every = [v for one in measured for v in one.values]
+    texts = iter(["" if v is None else _short(v) for v in every] if
+                 any(v is not None and abs(v) >= 1e5 for v in every) else alike(every))
+    return [[next(texts) for _ in one.values] for one in measured]
 
 
 def _short(value: float) -> str:
@@ -158,6 +166,7 @@ def bar_chart(chart: Chart) -> str:
     measured = [s for s in chart.series if not s.theory]
     slot = _slot(chart)
     width = min(slot * 0.8 / len(measured), 46)
+    labels = _labels(measured)
     for n, one in enumerate(measured):
         shift = (n - len(measured) / 2) * width
         theory = next((s for s in chart.series if s.theory and s.colour == one.colour), None)
@@ -166,7 +175,7 @@ def bar_chart(chart: Chart) -> str:
             if value is not None:
                 top = place(value)
                 parts.append(svg.box(x + 0.75, top, width - 1.5, base - top, f"f{one.colour}", tip))
-                words = _short(value)
+                words = labels[n][i]
                 if svg.text_width(words, 11) <= width:
                     spread = one.spreads[i] if one.spreads else None
                     above = min(top, place(spread[1])) if spread else top
@@ -181,11 +190,13 @@ def bar_chart(chart: Chart) -> str:
 
 def heat_map(title: str, x_name: str, x_labels: list[str], y_name: str, y_labels: list[str],
              values: Sequence[Sequence[float | None]], tips: list[list[str]], log: bool,
-             mark: int | None = None) -> str:
-    """A cell for each pair; the darker, the larger.  values[row][column].  The row `mark` has a
-    frame.  Where numbers stand in the cells, each column has its name, if need be on a slope."""
+             say: str = "", mark: int | None = None) -> str:
+    """A cell for each pair; the larger, the fuller its colour.  values[row][column].  The row
+    `mark` has a frame.  `say` is the format of all numbers in cells; without one they are alike.
+    Where numbers stand in the cells, each column has its name, if need be on a slope."""
     left = min(max(svg.text_width(label) for label in y_labels) + 14, 225)
     known = [v for row in values for v in row if v is not None and (v > 0 or not log)]
+    texts = iter([say.format(v) for v in known] if say else alike(known))
 
     def scale(value: float) -> float:
         return math.log(value) if log else value
@@ -206,7 +217,7 @@ def heat_map(title: str, x_name: str, x_labels: list[str], y_name: str, y_labels
             share = (scale(value) - low) / (high - low) if high > low else 0.5
             parts.append(svg.box(x, y, cell - 1.5, height - 1.5, "heat", tips[r][c],
                                  f' fill-opacity="{0.1 + 0.9 * share:.3f}"'))
-            words = number(value)
+            words = next(texts)
             if svg.text_width(words, 11) < cell - 3 and height > 20:
                 kind = "small light" if share > 0.5 else "small"
                 parts.append(svg.text(x + cell / 2 - 0.75, y + height / 2 + 4,

@@ -7,7 +7,7 @@ import itertools
 from dataclasses import dataclass
 from typing import Iterable
 
-from ..core.units import number
+from ..core.units import alike, number
 from ..experiment.agreement import Ranges, ranges, split
 from ..experiment.choice import choose, ratios, worst
 from ..experiment.conclusion import effect_name, shares, with_unit
@@ -82,10 +82,12 @@ def _scores(table: Table, name: str, measure: Measure) -> list[Drawn]:
     if len(columns) > 1:
         columns["worst case"] = worst(found, measure)
     heading = f"{_capital(measure.label)}, " + (
-        "in multiples of the least: dark is bad" if less else "in % of the best: dark is good")
+        "in multiples of the least: full colour is bad" if less else
+        "in % of the best: full colour is good")
     place = 1 if less else 100
     values = [[place * columns[c][level] for c in columns] for level in factor.levels]
     unit = "times the least" if less else "% of the best"
+    say = "{:.2f}" if less else "{:.0f}"
     tips = [[f"{factor.label} {level}, {c}: {number(place * columns[c][level])} {unit}"
              for c in columns] for level in factor.levels]
     statement = next((s for s in e.statements if s.say == "choose" and s.words["factor"] == name),
@@ -95,9 +97,9 @@ def _scores(table: Table, name: str, measure: Measure) -> list[Drawn]:
     if len(columns) > _MOST_COLUMNS:  # then they are the rows
         return [Drawn(heading, charts.heat_map(
             heading, factor.label, list(factor.levels), "", list(columns),
-            [list(row) for row in zip(*values)], [list(row) for row in zip(*tips)], less))]
+            [list(row) for row in zip(*values)], [list(row) for row in zip(*tips)], less, say))]
     return [Drawn(heading, charts.heat_map(heading, "", list(columns), factor.label,
-                                           list(factor.levels), values, tips, less, mark))]
+                                           list(factor.levels), values, tips, less, say, mark))]
 
 
 def _capital(text: str) -> str:
@@ -147,7 +149,8 @@ def _tip(e: Experiment, row: Row, measure: Measure, spread: Ranges) -> str:
     said = with_unit(value, measure) if value is not None else row.message or "no value"
     if row.levels in spread:
         low, high = spread[row.levels]
-        said += f" ({number(low)} to {number(high)} with other parameters)"
+        low_text, high_text = alike([low, high])
+        said += f" ({low_text} to {high_text} with other parameters)"
     return f"{levels}: {said}"
 
 
