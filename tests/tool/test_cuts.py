@@ -214,6 +214,12 @@ def test_marks_are_told_with_the_cuts_behind_them():
     assert told == [("0:end", 0), ("1:0:2", 0), ("1:end", 2), ("2:0:2", 2), ("2:end", 3)], told
     assert result["states"] == 3 and result["cases"] == 5 and result["instants"] == 10, result
     assert cuts("marked", device_of("page"), "--cuts", "4")["cuts"] == 4
+    for behind, instants, ids in (("2", 6, told[2:]), ("3", 2, told[4:])):
+        result = cuts("marked", device_of("page"), "--states", "s", "--second", "0", "--behind", behind)
+        assert result["instants"] == result["cuts"] == instants, result
+        assert [(s["id"].split(":", 1)[1], s["marks"]) for s in flashemu_data.states("s")] == ids
+    bad("--behind 4: marked has 3 marks", "cuts", "ssd-page", "marked", *device_of("page")[1:],
+        "--behind", "4")
 
 
 def test_recorded_times_decide_with_timed():

@@ -23,6 +23,7 @@ static const char cuts_help[] =
     "  --timed              requests arrive at the trace's own times, as they were recorded;\n"
     "                       by default each one waits for the one before\n"
     "  --cuts N|all         tries N of the instants, spread evenly (all)\n"
+    "  --behind N           tries only instants behind so many marks (0)\n"
     "  --second N           one cut of N is cut again at every operation of its recovery (8);\n"
     "                       0: none\n"
     "  --states FILE        writes each state, as a line of JSON with the difference from what the\n"
@@ -33,13 +34,13 @@ static const char cuts_help[] =
     "  --json               prints the numbers as JSON\n";
 
 struct cuts_command {
-    const char *profile, *trace, *data, *cuts, *second, *states, *state, *output, *jobs_text;
+    const char *profile, *trace, *data, *cuts, *second, *behind, *states, *state, *output, *jobs_text;
     const char **overrides;
     uint32_t n_overrides;
     char *capacity;
     struct fe_device_options device;
     bool timed, json;
-    uint64_t wanted, n_second, jobs;
+    uint64_t wanted, n_second, n_behind, jobs;
 };
 
 static int make_device(void *ctx, struct fe_device **ret, struct fe_err *err)
@@ -232,11 +233,15 @@ static int run(struct cuts_command *c)
     int r = make_device(c, &dev, &err), code = TOOL_OK;
     if (r == 0)
         r = cuts_work_load(&work, c->trace, c->data, dev, &err);
+    if (r == 0 && c->n_behind > work.n_marks)
+        r = fe_err_set(&err, EINVAL, "--behind %" PRIu64 ": %.200s has %" PRIu32 " marks", c->n_behind,
+                       c->trace, work.n_marks);
     if (r == 0)
         r = hash_of(c, &work, dev, hash, &err);
     fe_device_destroy(dev);
     struct cuts_walk w = {.work = &work, .timed = c->timed, .seed = c->device.seed, .jobs = 1,
-                          .second = (uint32_t)c->n_second, .wanted = c->wanted, .total = UINT64_MAX};
+                          .second = (uint32_t)c->n_second,
+                          .behind = (uint32_t)c->n_behind, .wanted = c->wanted, .total = UINT64_MAX};
     if (r == 0)
         r = code = c->state ? make_state(c, &w, hash, &err) : make_states(c, &w, hash, &err);
     cuts_work_fini(&work);
@@ -275,6 +280,7 @@ static bool take_numbers(struct cuts_command *c)
     return (!c->cuts || strcmp(c->cuts, "all") == 0 ||
             tool_number("--cuts", c->cuts, 1, UINT32_MAX, &c->wanted)) &&
            (!c->second || tool_number("--second", c->second, 0, UINT32_MAX, &c->n_second)) &&
+           (!c->behind || tool_number("--behind", c->behind, 0, UINT32_MAX, &c->n_behind)) &&
            (!c->jobs_text || tool_number("--jobs", c->jobs_text, 1, CUTS_MAX_JOBS, &c->jobs));
 }
 
@@ -286,6 +292,7 @@ int cmd_cuts(int argc, char **argv)
         {"timed", 0, &c.timed, NULL},
         {"cuts", 0, NULL, &c.cuts},
         {"second", 0, NULL, &c.second},
+        {"behind", 0, NULL, &c.behind},
         {"states=FILE", 0, NULL, &c.states},
         {"state", 0, NULL, &c.state},
         {"output=FILE", 'o', NULL, &c.output},
@@ -301,8 +308,8 @@ int cmd_cuts(int argc, char **argv)
         return tool_error("cuts: expected PROFILE and TRACE");
     if (!take_numbers(&c))
         return TOOL_USAGE;
-    if (!c.state != !c.output || (c.state && c.states))
-        return tool_error("cuts: --state ID needs -o IMAGE, and neither goes with --states");
+    if (!c.state != !c.output || (c.state && (c.states || c.behind)))
+        return tool_error("cuts: --state ID needs -o IMAGE, and neither goes with --states or --behind");
     if (c.output && strcmp(c.output, "-") == 0)
         return tool_error("cuts: -o -: must be a file");
     c.profile = argv[1];

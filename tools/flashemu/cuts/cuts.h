@@ -106,6 +106,7 @@ struct cuts_walk {
     bool timed;
     uint64_t seed;
     uint32_t second;       /* one cut of so many also gets cuts while the device recovers; 0: none */
+    uint32_t behind;       /* looks only at instants behind so many marks */
     uint32_t job, jobs;    /* looks at windows of number job, job + jobs, ... */
     uint64_t wanted, total; /* of `total` instants so many are tried, evenly */
     bool counts_only;      /* counts instants, and tries none */

@@ -269,12 +269,14 @@ static int try_instant(struct cuts_walk *w, const struct cuts_id *id, uint64_t a
 {
     struct cuts_found f = {.kind = CUTS_BEGUN, .id = *id, .at_ns = at_ns,
                            .marks = marks_reached(w, at_ns)};
-    uint64_t number = w->n_instants++;
     if (w->only) {
         w->stopped = same_cut(id, w->only);
         w->found = f;
         return w->stopped ? cut(w, id, false, at_ns, err) : 0;
     }
+    if (f.marks < w->behind)
+        return 0;
+    uint64_t number = w->n_instants++;
     if (w->counts_only || !mine || !is_wanted(w, number))
         return 0;
     tell(w, &f, NULL);
