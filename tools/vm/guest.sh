@@ -154,3 +154,12 @@ guest() {
         ) 9>/run/vm/put || return 1
     done
 }
+
+# mark TEXT: returns when the mark stands in the trace of the server behind $CTL_PORT.
+mark() {
+    local text=${*//\\/\\\\} reply
+    reply=$(ctl "${CTL_PORT-}" "{\"cmd\":\"mark\",\"args\":[\"${text//\"/\\\"}\"]}") || return 1
+    case $reply in *'"ok":true'*) return ;; esac
+    echo "mark: $(json error <<<"$reply")" >&2
+    return 1
+}

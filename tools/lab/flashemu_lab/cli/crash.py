@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The command `crash`: under filesystems, or for programs of one's own with --run, --check and
---state."""
+"""The command `crash`: five cuts under filesystems, or all cuts of what is recorded once: --run,
+--check, --fs and --state."""
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import shlex
 import shutil
@@ -16,7 +17,9 @@ from pathlib import Path
 from ..core.errors import LabError
 from ..core.files import can_write, make_folder, write_whole
 from ..core.progress import Note, Progress
-from ..crash import broken, checks, power_cuts, results, states, work
+from ..core.units import quantity
+from ..crash import broken, checks, choices, mounted, power_cuts, results, states, work
+from ..runs.expression import parse_profile
 from ..runs.program import Outcome, Tool
 from ..runs.store import default_folder
 from . import engines
@@ -29,15 +32,18 @@ _OTHERS = {"filesystem": "ext4,f2fs,vfat,exfat", "workload": "files", "within": 
 
 def _is_own(arguments: argparse.Namespace) -> bool:
     """Whether the command line means this way.  LabError if it means both."""
-    if arguments.run or arguments.state:
+    if arguments.run or arguments.state or arguments.fs:
         for name, default in _OTHERS.items():
             if getattr(arguments, name) != default:
                 raise LabError(f"--{name} is for cuts under a filesystem in a virtual machine, and "
-                               "not for --run and --state")
+                               "not for --run, --fs and --state")
         return True
     for name in ("check", "junit", "bisect"):
         if getattr(arguments, name):
-            raise LabError(f"--{name} needs --run CMD, or --state ID")
+            raise LabError(f"--{name} needs --run CMD, --fs NAME, or --state ID")
+    for name in ("mount", "work", "file"):
+        if getattr(arguments, name):
+            raise LabError(f"--{name} needs --fs NAME")
     return False
 
 
@@ -54,49 +60,92 @@ def _kept_in(arguments: argparse.Namespace) -> Path:
     return Path(arguments.store or default_folder()) / "crash"
 
 
-def _work(arguments: argparse.Namespace) -> work.Work:
+def _work(arguments: argparse.Namespace, tool: Tool) -> work.Work:
     settings = tuple(word for word in arguments.operands if "=" in word)
     profiles = [word for word in arguments.operands if "=" not in word]
     if len(profiles) != 1:
-        raise LabError("--run needs one device: a profile such as transcend8g")
+        raise LabError("a recording needs one device: a profile such as transcend8g")
     profile = profiles[0]
     if "/" in profile or profile.endswith(".ini"):
         profile = str(Path(profile).absolute())
-    return work.Work(profile, settings, arguments.seed, arguments.run, arguments.check)
+    if not arguments.fs:
+        for name in ("mount", "work", "file"):
+            if getattr(arguments, name):
+                raise LabError(f"--{name} needs --fs NAME")
+        return work.Work(profile, settings, arguments.seed, arguments.run, arguments.check)
+    keys = {word.split("=")[0] for word in settings}
+    if not keys & {"size", "device.capacity"}:
+        size = choices.RECORDED[arguments.fs]
+        there = quantity(parse_profile(tool.canonical(profile, settings))["device.capacity"])
+        if not there or there > (quantity(size) or 0):  # 0: it follows from the chip
+            settings += (f"size={size}",)
+    files = tuple(str(Path(name).absolute()) for name in arguments.file)
+    run, check = _commands(arguments)
+    return work.Work(profile, settings, arguments.seed, run, check, arguments.fs, arguments.mount,
+                     files)
+
+
+def _commands(arguments: argparse.Namespace) -> tuple[str, str]:
+    if arguments.run and arguments.work:
+        raise LabError("--run and --work are two works")
+    if arguments.run:
+        return arguments.run, arguments.check
+    name, known = arguments.work or "files", mounted.named_works()
+    if name not in known:
+        raise LabError(f"--work {name}: allowed: {', '.join(known)}")
+    run, check = mounted.commands_of(name)
+    return run, arguments.check or check
 
 
 def _record(arguments: argparse.Namespace) -> int:
     """In the folder that the user names, or in one that has the name of the recording."""
-    tool, made = Tool(), _work(arguments)
+    tool = Tool()
+    made = _work(arguments, tool)
     kept = _kept_in(arguments)
     make_folder(arguments.output or kept)
     folder = arguments.output or Path(tempfile.mkdtemp(prefix="new-", dir=kept))
+    record = mounted.record_mounted if made.fs else work.record_work
     try:
-        recording = work.record_work(made, folder, tool, 10 * arguments.timeout)
-        if not any(r.op in ("write", "trim") for r in work.read_trace(recording.trace)[0]):
+        recording = record(made, folder, tool, 10 * arguments.timeout)
+        requests, marks = work.read_trace(recording.trace)
+        if not any(r.op in ("write", "trim") for r in requests):
             raise LabError(f"--run {shlex.quote(made.run)}: has written nothing, so nothing can be "
                            "judged")
+        behind = 1 + [m.text for m in marks].index(mounted.MOUNTED) if made.fs else 0
         with tempfile.TemporaryDirectory(prefix="flashemu-crash.") as name:
             found = states.enumerate_states(recording, tool, Path(name),
-                                            str(arguments.cuts or "all"), arguments.second)
+                                            str(arguments.cuts or "all"), arguments.second, behind)
             if not arguments.output:
                 place = kept / found.numbers["recording"]
                 shutil.rmtree(place, ignore_errors=True)
                 recording = work.Recording(folder.rename(place), made)
-            return _judge(arguments, tool, recording, found, Path(name))
+            verdicts = _judge(arguments, tool, recording, found)
     finally:
         if not arguments.output:
             shutil.rmtree(folder, ignore_errors=True)
+    return _tell(arguments, tool, recording, found, verdicts)
+
+
+def _judge_of(arguments: argparse.Namespace, tool: Tool, made: work.Work, folder: Path,
+              marks: list[work.Mark], capacity: int) -> checks.Judge:
+    folder.mkdir()
+    if made.fs:
+        return mounted.Mounted(folder, made, marks, capacity, arguments.timeout)
+    return checks.Check(made.check, tool, arguments.timeout)
 
 
 def _judge(arguments: argparse.Namespace, tool: Tool, recording: work.Recording,
-           found: states.Enumerated, scratch: Path) -> int:
-    """Judges all states, and prints and writes what has come out."""
-    check = checks.Check(recording.work.check, tool, arguments.timeout)
-    verdicts: list[checks.Verdict] = []
-    if recording.work.check:
+           found: states.Enumerated) -> list[checks.Verdict]:
+    """The verdicts about all states; none if nobody can judge them."""
+    made, capacity = recording.work, found.numbers["capacity"]
+    if not made.check and not made.fs:
+        return []
+    _, marks = work.read_trace(recording.trace)
+    with mounted.scratch(capacity, 2 * arguments.jobs) as scratch:
         def make(number: int) -> checks.Checker:
-            return checks.Checker(scratch / str(number), check, recording, found)
+            folder = scratch / str(number)
+            judge = _judge_of(arguments, tool, made, folder, marks, capacity)
+            return checks.Checker(folder, judge, recording, found)
         whole = make(-1)
         try:
             whole.judge_whole()
@@ -104,12 +153,17 @@ def _judge(arguments: argparse.Namespace, tool: Tool, recording: work.Recording,
             whole.close()
         note = Note()
         try:
-            verdicts = checks.judge_all(
+            return checks.judge_all(
                 make, found, arguments.jobs,
                 lambda done, bad: note.show("crash", f"{done} of {len(found.states)} states, "
                                             f"{bad} broken"))
         finally:
             note.end()
+
+
+def _tell(arguments: argparse.Namespace, tool: Tool, recording: work.Recording,
+          found: states.Enumerated, verdicts: list[checks.Verdict]) -> int:
+    """Prints and writes what has come out; the exit code."""
     judged = broken.Judged(tool.program, recording, found, verdicts, None)
     if judged.broken:
         judged = broken.Judged(tool.program, recording, found, verdicts,
@@ -136,25 +190,28 @@ def _write(arguments: argparse.Namespace, judged: broken.Judged) -> None:
 
 def _again(arguments: argparse.Namespace) -> int:
     """Judges one state of a recording that was kept, with its check or another one."""
-    if arguments.operands or arguments.run:
-        raise LabError("--state names a recording already: no device and no --run")
+    if arguments.operands or arguments.run or arguments.fs:
+        raise LabError("--state names a recording already: no device, no --run and no --fs")
     hash_, tool = arguments.state.split(":")[0], Tool()
     recording = work.Recording.load(arguments.output or _kept_in(arguments) / hash_)
-    command = arguments.check or recording.work.check
+    made = dataclasses.replace(recording.work, check=arguments.check or recording.work.check)
     with tempfile.TemporaryDirectory(prefix="flashemu-crash.") as name:
         image = Path(name) / "image"
         state = recording.make_image(arguments.state, image, tool)
         _, marks = work.read_trace(recording.trace)
-        if not command:
+        if not made.check and not made.fs:
             raise LabError("there is no check; --check CMD judges the state")
         unreadable = tuple((a, n) for a, n in state["unreadable"])
-        code = checks.Check(command, tool, arguments.timeout).run(
-            Path(name), image, marks[:state["marks"]], unreadable)
-    word = checks.word_of(code)
+        judge = _judge_of(arguments, tool, made, Path(name) / "judge", marks, image.stat().st_size)
+        try:
+            told = judge.run(Path(name), image, marks[:state["marks"]], unreadable)
+        finally:
+            judge.close()
+    word = checks.word_of(told.code)
     if arguments.json:
-        print(json.dumps({**state, "verdict": word, "code": code}))
+        print(json.dumps({**state, "verdict": word, "code": told.code, "notes": told.notes}))
     else:
-        why = "" if word == "kept" else f", {checks.reason_of(code)}"
+        why = "" if word == "kept" else f", {told.reason()}"
         print(f"{arguments.state}: {word}{why}")
     if word == "unknown":
         raise LabError(f"{arguments.state}: the check could not tell")

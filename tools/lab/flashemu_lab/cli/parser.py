@@ -289,6 +289,14 @@ def _add_own_crash(c: argparse.ArgumentParser) -> None:
                    "power at every operation of the chip")
     c.add_argument("--check", metavar="CMD", default="",
                    help="judge each state: 0 kept, 125 cannot tell, else broken")
+    c.add_argument("--fs", metavar="NAME", default="", choices=["", *choices.RECORDED],
+                   help="record the work on this filesystem, in the virtual machine, and let a "
+                   f"kernel judge each state: {', '.join(choices.RECORDED)}")
+    c.add_argument("--mount", metavar="OPTIONS", default="", help="with --fs: mount options")
+    c.add_argument("--work", metavar="NAME", default="",
+                   help="with --fs: a work that comes with its check (files)")
+    c.add_argument("--file", metavar="PATH", action="append", default=[],
+                   help="with --fs: a file or folder that the machine gets, in /root")
     c.add_argument("--state", metavar="ID", default="", help="judge only this state again")
     c.add_argument("--second", metavar="N", type=int, default=8,
                    help="with --run: one cut of N is cut again while the device recovers (8)")

@@ -10,5 +10,6 @@ Under programs that work with a device by themselves, at every operation of the 
     work        records what a command does with a device
     states      the states in which the device may be found, and their images
     checks      lets a command judge them
+    mounted     does both on a filesystem, and lets a kernel judge
     broken      what has come out, as sentences, JSON, JUnit's XML and a page
 """

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,6 +59,20 @@ def _request(requests: list[Request], state: State) -> str:
     return f"with request {r.number} of {len(requests)} ({what})"
 
 
+_NOTES = {
+    "dirty": "the filesystem says that it was not unmounted",
+    "lost-clusters": "clusters are used that belong to no file",
+    "summary": "the number of free clusters is not right",
+    "fats-differ": "the second FAT is older than the first",
+}
+
+
+def notes_of(judged: Judged) -> dict[str, int]:
+    """In how many states something was found that is no fault."""
+    counts = Counter(note for v in judged.verdicts for note in set(v.told.notes))
+    return dict(sorted(counts.items()))
+
+
 def sentences(judged: Judged) -> list[str]:
     """The conclusion, the most important sentence first."""
     n = judged.found.numbers
@@ -70,6 +85,8 @@ def sentences(judged: Judged) -> list[str]:
         told.append(f"{n['dead']} cuts kill the device, as its profile says.")
     if n["unreadable"]:
         told.append(f"In {n['unreadable']} states there are sectors that cannot be read.")
+    told += [f"In {count} states, and that is no fault: {_NOTES.get(note, note)}."
+             for note, count in notes_of(judged).items()]
     if not judged.verdicts:
         return told
     unknown = len(judged.of("unknown"))
@@ -93,7 +110,7 @@ def _failure(judged: Judged, verdict: Verdict, marks: list[Mark]) -> Json:
     s = verdict.state
     return {"id": s.id, "request": s.request, "time_ns": s.time, "marks": s.marks,
             "mark": marks[s.marks - 1].text if s.marks else None, "hash": s.hash,
-            "code": verdict.code, "reason": verdict.reason(),
+            "code": verdict.told.code, "reason": verdict.reason(),
             "command": command_of(judged.recording, s)}
 
 
@@ -104,6 +121,7 @@ def to_json(judged: Judged) -> str:
     return json.dumps({
         "format": _FORMAT, "kind": "cuts", "program": judged.program, "profile": work.profile,
         "settings": list(work.settings), "seed": work.seed, "run": work.run, "check": work.check,
+        "fs": work.fs or None, "mount": work.mount or None, "notes": notes_of(judged),
         "recording": judged.found.numbers["recording"], "conclusion": sentences(judged),
         "numbers": {key: value for key, value in judged.found.numbers.items()
                     if isinstance(value, int) and key != "seed"},
@@ -233,7 +251,9 @@ def to_page(judged: Judged) -> str:
               command_of(judged.recording, v.state)] for v in judged.broken]))
     device = " ".join([work.profile, *work.settings, f"seed={work.seed}"])
     parts.append("<h2>How it was done</h2>" + _table(
-        ["device", "run", "check", "program"], [[device, work.run, work.check, judged.program]]))
+        ["device", "filesystem", "run", "check", "program"],
+        [[device, " ".join([work.fs, work.mount]).strip() or "none", work.run, work.check,
+          judged.program]]))
     return document("cuts", "What does a power cut break?",
                     "A program works, the power fails at every operation of the chip, and a check "
                     "looks at each state that is left.", sentences(judged), parts)

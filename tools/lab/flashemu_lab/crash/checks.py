@@ -19,7 +19,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Callable
+from typing import Callable, Protocol
 
 from ..core.errors import LabError
 from ..runs.program import Tool
@@ -44,20 +44,57 @@ def reason_of(code: int | None) -> str:
 
 
 @dataclass(frozen=True)
+class Told:
+    """What a judge has said.
+
+    code     0 kept, 125 cannot tell, None: it took too long, else broken
+    text     why, if the code does not say it
+    notes    what was found and is no fault, such as "dirty"
+    """
+
+    code: int | None
+    text: str = ""
+    notes: tuple[str, ...] = ()
+
+    def reason(self) -> str:
+        """How it ended, in words."""
+        return self.text or reason_of(self.code)
+
+
+@dataclass(frozen=True)
 class Verdict:
-    """What the check has said of a state; `code` is None if it took too long."""
+    """What a judge has said of a state."""
 
     state: State
-    code: int | None
+    told: Told
 
     @property
     def word(self) -> str:
         """kept, unknown or broken."""
-        return word_of(self.code)
+        return word_of(self.told.code)
 
     def reason(self) -> str:
         """How the check ended."""
-        return reason_of(self.code)
+        return self.told.reason()
+
+
+class Judge(Protocol):
+    """Who judges states."""
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+        ...
+
+    def run(self, folder: Path, image: Path, marks: list[Mark],
+            unreadable: tuple[tuple[int, int], ...]) -> Told:
+        """Judges an image with these marks, which it does not change.  Other files that are needed
+        go to the folder."""
+        ...
+
+    def close(self) -> None:
+        """Ends what is running."""
+        ...
 
 
 def _mapfile(path: Path, unreadable: tuple[tuple[int, int], ...], capacity: int) -> None:
@@ -75,16 +112,20 @@ def _mapfile(path: Path, unreadable: tuple[tuple[int, int], ...], capacity: int)
 
 @dataclass(frozen=True)
 class Check:
-    """How states are judged: by this command, as a shell takes it, in at most `timeout_s` s."""
+    """A judge that is a command, as a shell takes it, which ends in at most `timeout_s` s."""
 
     command: str
     tool: Tool
     timeout_s: float
 
+    @property
+    def name(self) -> str:
+        """As it was given."""
+        return f"--check {shlex.quote(self.command)}"
+
     def run(self, folder: Path, image: Path, marks: list[Mark],
-            unreadable: tuple[tuple[int, int], ...]) -> int | None:
-        """The exit code for an image with these marks, None if it took too long.  Other files that
-        are needed go to the folder."""
+            unreadable: tuple[tuple[int, int], ...]) -> Told:
+        """As `Judge` says."""
         told, words = folder / "marks", ["--filter=cow"]
         told.write_text("".join(f"{mark.text}\n" for mark in marks), encoding="utf-8",
                         errors="surrogateescape")
@@ -94,45 +135,47 @@ class Check:
         words += ["file", str(image), "cow-block-size=4096"]
         if unreadable:
             words += [f"ddrescue-mapfile={folder / 'map'}"]
-        return run_beside(words, self.command, {"FLASHEMU_MARKS": str(told),
-                                                "FLASHEMU": str(self.tool.path)},
-                          self.timeout_s)
+        return Told(run_beside(words, self.command, {"FLASHEMU_MARKS": str(told),
+                                                     "FLASHEMU": str(self.tool.path)},
+                               self.timeout_s))
+
+    def close(self) -> None:
+        """Nothing is running."""
 
 
 class Checker:
-    """One check at a time, on an image of its own in a folder of its own."""
+    """One state at a time, on an image of its own in a folder of its own, by a judge of its own."""
 
-    def __init__(self, folder: Path, check: Check, recording: Recording,
+    def __init__(self, folder: Path, judge: Judge, recording: Recording,
                  found: Enumerated) -> None:
         requests, self._marks = read_trace(recording.trace)
-        self._last, self._folder, self._check = len(requests), folder, check
-        folder.mkdir()
+        self._last, self._folder, self._judge = len(requests), folder, judge
         self._image = Image(folder / "image", found.numbers["capacity"], requests,
                             Data(recording.data), found.data)
 
     def judge(self, state: State) -> Verdict:
         """The verdict about a state, which is not in front of the last one."""
         self._image.become(state)
-        return Verdict(state, self._check.run(self._folder, self._image.path,
+        return Verdict(state, self._judge.run(self._folder, self._image.path,
                                               self._marks[:state.marks], state.unreadable))
 
     def judge_whole(self) -> None:
-        """LabError if the check does not say 0 without a cut, with all that the host has written:
+        """LabError if the judge does not say 0 without a cut, with all that the host has written:
         then it is wrong itself."""
         self._image.advance(self._last)
-        code = self._check.run(self._folder, self._image.path, self._marks, ())
-        name = f"--check {shlex.quote(self._check.command)}"
-        if code in (126, 127):
-            raise LabError(f"{name}: is no program that can be executed")
-        if code is None:
-            raise LabError(f"{name}: took more than {self._check.timeout_s:g} s on the state "
-                           "without a power cut")
-        if code:
-            raise LabError(f"{name}: ended with exit code {code} on the state without a power cut, "
-                           "so it would find a fault where there is none")
+        told = self._judge.run(self._folder, self._image.path, self._marks, ())
+        if told.code in (126, 127):
+            raise LabError(f"{self._judge.name}: is no program that can be executed")
+        if told.code is None:
+            raise LabError(f"{self._judge.name}: took too long on the state without a power cut")
+        if told.code:
+            why = told.reason().removeprefix("the check ")
+            raise LabError(f"{self._judge.name}: {why} on the state without a power cut, so it "
+                           "would find a fault where there is none")
 
     def close(self) -> None:
-        """Removes the image."""
+        """Removes the image, and ends what is running."""
+        self._judge.close()
         self._image.close()
 
 

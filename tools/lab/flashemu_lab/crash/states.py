@@ -85,13 +85,14 @@ class Enumerated:
 
 
 def enumerate_states(recording: Recording, tool: Tool, folder: Path, cuts: str,
-                     second: int) -> Enumerated:
-    """All states of a recording; its files go to the folder.  LabError as the program says."""
+                     second: int, behind: int = 0) -> Enumerated:
+    """All states of a recording behind so many marks; its files go to the folder.  LabError as the
+    program says."""
     path = folder / "states"
     work = recording.work
     answer = tool.ask("cuts", work.profile, str(recording.trace), *work.words(), "--timed",
                       "--data", str(recording.data), "--json", "--cuts", cuts, "--second",
-                      str(second), "--states", str(path), codes=(0, 1))
+                      str(second), "--behind", str(behind), "--states", str(path), codes=(0, 1))
     with path.open(encoding="utf-8") as file:
         states = [State.of(json.loads(line)) for line in file]
     return Enumerated(json.loads(answer), states, Data(Path(f"{path}.data")))

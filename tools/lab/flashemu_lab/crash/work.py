@@ -30,7 +30,7 @@ from typing import Iterator
 
 from ..core.errors import LabError
 from ..core.files import make_folder, write_whole
-from ..core.json_text import loads, record
+from ..core.json_text import loads, record, shown
 from ..kernel.machine import find_plugin
 from ..runs.program import Tool
 from ..runs.run import Json
@@ -45,6 +45,9 @@ class Work:
     settings   "SECTION.KEY=VALUE" and "size=SIZE" of the device
     run        the command, as a shell takes it
     check      the command that judges a state; "" for none
+    fs         the filesystem on which both commands work, in the virtual machine, with the options
+               `mount`; "" if they work with the device themselves
+    files      what the machine gets besides
     """
 
     profile: str
@@ -52,20 +55,13 @@ class Work:
     seed: int
     run: str
     check: str
+    fs: str = ""
+    mount: str = ""
+    files: tuple[str, ...] = ()
 
     def words(self) -> list[str]:
         """The device, as `flashemu` and nbdkit take it behind the profile."""
         return [*self.settings, f"seed={self.seed}"]
-
-
-@dataclass(frozen=True)
-class _File:
-    format: int
-    profile: str
-    settings: tuple[str, ...]
-    seed: int
-    run: str
-    check: str
 
 
 class Recording:
@@ -80,14 +76,14 @@ class Recording:
         """The recording in this folder; LabError if there is none."""
         path = folder / "work.json"
         try:
-            file = record(_File, loads(path.read_text(encoding="utf-8"), str(path)), "")
+            members = loads(path.read_text(encoding="utf-8"), str(path))
+            form = members.pop("format", None) if isinstance(members, dict) else None
         except (OSError, UnicodeDecodeError) as e:
             reason = e.strerror if isinstance(e, OSError) else "is no UTF-8"
             raise LabError(f"{path}: {reason}; a recording is made with --run CMD") from None
-        if file.format != _FORMAT:
-            raise LabError(f"{path}: format is {file.format}; allowed: {_FORMAT}")
-        return Recording(folder, Work(file.profile, file.settings, file.seed, file.run,
-                                      file.check))
+        if form != _FORMAT:
+            raise LabError(f"{path}: format is {shown(form)}; allowed: {_FORMAT}")
+        return Recording(folder, record(Work, members, str(path)))
 
     def save(self) -> None:
         """Writes what says which device and command it was."""

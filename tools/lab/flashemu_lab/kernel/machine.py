@@ -90,7 +90,8 @@ def identity(scripts: Path, needs: Iterable[str] = ()) -> str:
 def needed(filesystems: Iterable[str]) -> list[str]:
     """The options of `run` for a kernel that has these filesystems; those that every kernel has
     matter to no engine.  Each may be any text that names one, such as "mount -t exfat"."""
-    return [word for name in ("exfat",) if any(name in text for text in filesystems)
+    texts = list(filesystems)
+    return [word for name in ("exfat", "ntfs3") if any(name in text for text in texts)
             for word in ("--needs", name)]
 
 

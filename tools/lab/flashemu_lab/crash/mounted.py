@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Filesystems, through a real kernel: records a work on one, and judges states that cuts leave.
+
+One boot of the machine judges hundreds of states.  Its disk is a file, which becomes the next state
+while the guest has it closed:
+
+    image  ----states.Image---- state 7 ---- state 8 ----           the host's
+              copied where it differs  |         |
+    disk   -------------------------- 7 . . . . 8 . . . .           the guest's, which recovers it
+
+So what the guest has written needs no undoing.  A guest that dies, or is too slow, costs one state,
+and the next state boots another one.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import subprocess
+import tempfile
+import time
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Iterator
+
+from ..core.errors import LabError
+from ..core.files import make_folder
+from ..kernel import machine
+from ..runs.program import Tool
+from .checks import CANNOT_TELL, Told
+from .work import Mark, Recording, Work
+
+MOUNTED = "flashemu: mounted"
+_BLOCK, _CHUNK = 4096, 1 << 20
+_SECTOR = 512
+_BOOT_S = 300.0
+_BOOTS, _DIED = 3, 125  # a machine that dies before it has done anything is tried so often
+_MIB = "512"  # of a guest's memory
+
+
+def named_works() -> dict[str, str]:
+    """The works that come with the machine, by name, each in a sentence."""
+    script = machine.find_scripts("works.sh") / "works.sh"
+    return dict(re.findall(r"^#   ([a-z-]+)  +([a-z].*)$", script.read_text(encoding="utf-8"),
+                           re.MULTILINE))
+
+
+def commands_of(name: str) -> tuple[str, str]:
+    """What runs a work, and what checks it."""
+    return f"bash ~/works.sh run {name}", f"bash ~/works.sh check {name}"
+
+
+def _options(work: Work) -> list[str]:
+    """What `run` takes for this work."""
+    return [*machine.needed([work.fs]), "--mem", _MIB,
+            *(word for path in work.files for word in ("--file", path))]
+
+
+def record_mounted(work: Work, folder: Path, tool: Tool, timeout_s: float) -> Recording:
+    """Makes a filesystem on a new device, lets the command work on it, and leaves the recording in
+    the folder.  LabError if the command fails, or takes longer."""
+    make_folder(folder)
+    recording = Recording(folder, work)
+    scripts = machine.find_scripts("cuts.sh")
+    machine.check_programs()
+    tool.canonical(work.profile, tuple(w for w in work.settings if not w.startswith("size=")))
+    for _ in range(_BOOTS):
+        code, last = _record_once(recording, scripts, tool, timeout_s)
+        if code != _DIED:
+            break
+    if code:
+        raise LabError(f"the work on {work.fs} was not recorded: {last}")
+    recording.save()
+    return recording
+
+
+def _record_once(recording: Recording, scripts: Path, tool: Tool,
+                 timeout_s: float) -> tuple[int, str]:
+    """The exit code of the machine, and its last words."""
+    work = recording.work
+    with tempfile.TemporaryDirectory(prefix="flashemu-crash.") as name:
+        place = Path(name)
+        server = machine.Server(machine.find_plugin(tool), place, 1)
+        try:
+            server.start([f"profile={work.profile}", *work.words(), "clock=virtual",
+                          "flush=always", f"trace={recording.trace.absolute()}",
+                          f"trace-data={recording.data.absolute()}"])
+            with (place / "said").open("w+b") as said:
+                code = subprocess.run(
+                    [str(scripts / "run"), "--timeout", f"{max(1, timeout_s):.0f}",
+                     *_options(work), "--forward-unix", f"{name}/ctl:7000",
+                     "--env", f"NBD_PORT={server.port}", "--env", "CTL_PORT=7000",
+                     "--env", f"RUN={work.run}", "--file", str(scripts / "works.sh"),
+                     str(scripts / "cuts.sh"), "record", work.fs, work.mount],
+                    stdin=subprocess.DEVNULL, stdout=said, stderr=said).returncode
+                said.seek(0)
+                lines = said.read().decode(errors="replace").splitlines()
+        finally:
+            server.end()
+    return code, lines[-1].removeprefix("FAIL: ") if lines else f"exit code {code}"
+
+
+# --- a file that becomes another one ---
+
+def _data_of(fd: int, size: int) -> list[tuple[int, int]]:
+    """The ranges that are no holes, in chunks."""
+    found, at = [], 0
+    while at < size:
+        try:
+            start = os.lseek(fd, at, os.SEEK_DATA)
+        except OSError:
+            break
+        at = os.lseek(fd, start, os.SEEK_HOLE)
+        found.append((start // _CHUNK, (at + _CHUNK - 1) // _CHUNK))
+    return found
+
+
+class Disk:
+    """A file that becomes the same as another one of this size, in bytes."""
+
+    def __init__(self, path: Path, size: int) -> None:
+        self.path, self._size = path, size
+        with path.open("wb") as file:
+            file.truncate(size)
+        self._ours, self._theirs = bytearray(_CHUNK), bytearray(_CHUNK)
+
+    def become(self, image: Path) -> None:
+        """Writes only blocks that differ."""
+        with image.open("rb", buffering=0) as source, self.path.open("r+b", buffering=0) as target:
+            chunks = {n for fd in (source.fileno(), target.fileno())
+                      for a, b in _data_of(fd, self._size) for n in range(a, b)}
+            for n in sorted(chunks):
+                self._chunk(source.fileno(), target.fileno(), n * _CHUNK)
+
+    def _chunk(self, source: int, target: int, at: int) -> None:
+        length = os.preadv(source, [self._ours], at)
+        if os.preadv(target, [self._theirs], at) == length and self._ours == self._theirs:
+            return
+        ours, theirs = memoryview(self._ours)[:length], memoryview(self._theirs)
+        for i in range(0, length, _BLOCK):
+            if ours[i:i + _BLOCK] != theirs[i:i + _BLOCK]:
+                os.pwrite(target, ours[i:i + _BLOCK], at + i)
+
+
+@contextmanager
+def scratch(size: int, files: int) -> Iterator[Path]:
+    """A folder for so many files of this size: in memory if there is room, since the guest flushes
+    what it writes, and nobody needs it after a crash of this machine."""
+    place = None
+    with suppress(OSError):
+        there = os.statvfs("/dev/shm")
+        if there.f_bavail * there.f_frsize > 2 * size * files and os.access("/dev/shm", os.W_OK):
+            place = "/dev/shm"
+    with tempfile.TemporaryDirectory(prefix="flashemu-crash.", dir=place) as name:
+        yield Path(name)
+
+
+# --- the guest that judges ---
+
+@dataclass
+class _Guest:
+    process: subprocess.Popen[bytes]
+    channel: socket.socket
+
+    def ask(self, line: str, timeout_s: float) -> str | None:
+        """The answer; "" if the guest has died, None if it took too long."""
+        answer, until = b"", time.monotonic() + timeout_s
+        try:
+            self.channel.sendall(line.encode())
+            while not answer.endswith(b"\n"):
+                self.channel.settimeout(max(until - time.monotonic(), 0.001))
+                more = self.channel.recv(65536)
+                if not more:
+                    return ""
+                answer += more
+        except TimeoutError:
+            return None
+        except OSError:
+            return ""
+        return answer.decode(errors="replace").rstrip("\n")
+
+    def end(self) -> None:
+        """Ends it."""
+        self.channel.close()
+        machine.end(self.process)
+
+
+class Mounted:
+    """Judges states by what a kernel makes of the filesystem: it mounts, which recovers it, the
+    command of the work finds what was promised, and after that a look finds no fault."""
+
+    def __init__(self, folder: Path, work: Work, marks: list[Mark], capacity: int,
+                 timeout_s: float) -> None:
+        self.name = f"--fs {work.fs}"
+        self._work, self._timeout_s, self._folder = work, timeout_s, folder
+        self._scripts = machine.find_scripts("cuts.sh")
+        self._disk = Disk(folder / "disk", capacity)
+        self._guest: _Guest | None = None
+        self._boots = 0
+        # A mark is a line of the guest's file.
+        (folder / "marks").write_text("".join(f"{mark.text}\n" for mark in marks),
+                                      encoding="utf-8", errors="surrogateescape")
+
+    def _start(self) -> _Guest:
+        for _ in range(_BOOTS):
+            guest = self._boot()
+            if guest:
+                return guest
+        raise LabError(f"the virtual machine has ended: {self._last_words()}")
+
+    def _boot(self) -> _Guest | None:
+        place = self._folder / f"boot{self._boots}"
+        self._boots += 1
+        place.mkdir()
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(str(place / "orders"))
+            listener.listen(1)
+            listener.settimeout(0.2)
+            with (place / "said").open("wb") as said:
+                process = subprocess.Popen(
+                    [str(self._scripts / "run"), "--timeout", "1000000", *_options(self._work),
+                     "--disk", str(self._disk.path), "--forward-unix", f"{place}/orders:7000",
+                     "--file", str(self._folder / "marks"),
+                     "--file", str(self._scripts / "works.sh"),
+                     "--env", "ORDERS=7000", "--env", f"CHECK={self._work.check}",
+                     str(self._scripts / "cuts.sh"), "judge", self._work.fs, self._work.mount],
+                    stdin=subprocess.DEVNULL, stdout=said, stderr=said)
+            until = time.monotonic() + _BOOT_S
+            while time.monotonic() < until and process.poll() is None:
+                with suppress(TimeoutError):
+                    return _Guest(process, listener.accept()[0])
+        machine.end(process)
+        return None
+
+    def _last_words(self) -> str:
+        path = self._folder / f"boot{self._boots - 1}" / "said"
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        return lines[-1] if lines else "without a word"
+
+    def run(self, _folder: Path, image: Path, marks: list[Mark],
+            unreadable: tuple[tuple[int, int], ...]) -> Told:
+        """What the kernel makes of an image with these marks."""
+        if self._guest and self._guest.process.poll() is not None:
+            self.close()  # it has gone on purpose, after its answer
+        self._disk.become(image)
+        self._guest = self._guest or self._start()
+        ranges = " ".join(f"{a // _SECTOR}+{n // _SECTOR}" for a, n in unreadable)
+        answer = self._guest.ask(f"{len(marks)} {ranges}\n", self._timeout_s)
+        if answer:
+            word, code, notes, text = answer.split(" ", 3)
+            return Told({"kept": 0, "unknown": CANNOT_TELL}.get(word, int(code) or 1), text,
+                        () if notes == "-" else tuple(notes.split(",")))
+        if answer is not None:
+            with suppress(subprocess.TimeoutExpired):
+                self._guest.process.wait(30)  # and so it has told all that it can
+        self.close()
+        if answer is None:
+            return Told(None, f"the kernel took more than {self._timeout_s:g} s")
+        return Told(1, f"the kernel crashed: {self._last_words()}")
+
+    def close(self) -> None:
+        """Ends the guest."""
+        if self._guest:
+            self._guest.end()
+        self._guest = None

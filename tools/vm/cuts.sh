@@ -1,0 +1,179 @@
+# shellcheck shell=bash
+# A work on a filesystem that is recorded once, and the states that power cuts leave of it, for
+# `flashemu-lab crash --fs`.  It runs in the guest:
+#
+#   cuts.sh record FILESYSTEM [MOUNT-OPTIONS]      on the device at $NBD_PORT: makes the filesystem,
+#                                                  mounts it, and runs $RUN there; its exit code
+#   cuts.sh judge FILESYSTEM [MOUNT-OPTIONS]       judges states, as long as somebody asks
+#
+# A judge has one disk, $VM_DISK, whose content the host changes while nobody has it open here.  The
+# host asks at port $ORDERS with a line
+#
+#   MARKS [OFFSET+LENGTH...]        so many of /root/marks stand in front of the cut; in sectors of
+#                                   512 bytes, what cannot be read
+#
+# and gets one:
+#
+#   WORD CODE NOTES TEXT            kept, unknown or broken; the exit code of $CHECK; what is no
+#                                   fault, "-" or words with commas between them; and why
+#
+# Marks that begin with "flashemu:" are this script's, and $CHECK does not see them.
+set -uo pipefail
+export LC_ALL=C
+here=/run/cuts
+mkdir -p $here
+mode=$1 fs=$2 options=${3-}
+
+# --- filesystems ---
+
+make_fs() {
+    case $fs in
+    ext4) mke2fs -q -F -t ext4 -E nodiscard,lazy_itable_init=0,lazy_journal_init=0 "$1" ;;
+    xfs) mkfs.xfs -q -f -K "$1" ;;
+    btrfs) mkfs.btrfs -q -f -K "$1" ;;
+    f2fs) mkfs.f2fs -q -f -t 0 "$1" ;;
+    vfat) mkfs.vfat -F 32 -I "$1" ;;
+    exfat) mkfs.exfat "$1" ;;
+    ntfs | ntfs3) mkntfs -q -F -f "$1" ;;
+    esac
+}
+
+mount_fs() {
+    local type=$fs
+    [ "$fs" != ntfs ] || type=ntfs-3g
+    mount -t "$type" ${options:+-o "$options"} "$1" /mnt
+}
+
+# Looks only.  Prints what is wrong; an exit code of 0 says that nothing is, whatever was printed.
+fsck_of() {
+    case $fs in
+    ext4) e2fsck -fn "$1" ;;
+    xfs) xfs_repair -n "$1" ;;
+    btrfs) btrfs check --readonly "$1" ;;
+    f2fs) fsck.f2fs --dry-run "$1" ;;
+    vfat) fsck.vfat -n "$1" ;;
+    exfat) fsck.exfat -n "$1" ;;
+    ntfs | ntfs3) ntfsfix -n "$1" ;;
+    esac
+}
+
+# What fsck.vfat has said: "note WORD" for what any cut may leave, and "fault LINE" for the rest.
+# The line with a name belongs to the one behind it.
+read_vfat() {
+    awk '
+    /^$/ || /^fsck.fat / || /^(Cannot initialize conversion|Using internal CP)/ || /^Leaving / || /^  *[0-9]+:[0-9a-f]+\// || /^This is mostly harmless/ { next }
+    /Not automatically fixing|Automatically removing|Auto-correcting|Truncating file to/ { next }
+    /^[^ ].*: [0-9]+ files, [0-9]+\/[0-9]+ clusters$/ { next }
+    /^There are differences between boot sector/ || /^Dirty bit is set/ { print "note dirty"; next }
+    /^Reclaimed [0-9]+ unused cluster/ { print "note lost-clusters"; next }
+    /File size is [0-9]+ bytes, cluster chain length is > / { print "note lost-clusters"; next }
+    /^Free cluster summary (wrong|uninitialized)/ || /^1\) Correct|^2\) Don/ { print "note summary"; next }
+    /^FATs differ but appear to be intact/ || /Using first FAT/ { print "note fats-differ"; next }
+    /^\// { name = $0; next }
+    { print "fault " (name ? name ": " : "") $0; name = "" }' | sort -u
+}
+
+# The same for fsck.exfat.
+read_exfat() {
+    awk '
+    /^$/ || /^exfatprogs version/ || /: (clean|checking stopped|corrupted)[.]? / { next }
+    /volume was not unmounted|[Dd]irty/ { print "note dirty"; next }
+    /lost cluster|marked as (used|allocated)/ { print "note lost-clusters"; next }
+    { print "fault " $0 }' | sort -u
+}
+
+# Judges a filesystem that is not mounted: sets notes and why.
+look() {
+    local code=0 word line
+    fsck_of "$1" >$here/fsck 2>&1 || code=$?
+    case $fs in
+    vfat | exfat)
+        while read -r word line; do
+            case $word in
+            note) notes+=${notes:+,}$line ;;
+            fault) why=${why:-fsck: $line} ;;
+            esac
+        done < <("read_$fs" <$here/fsck)
+        ;;
+    f2fs) # it only says in words that something is wrong
+        line=$(grep -m 1 -E '^\[FSCK\].*\[Fail\]|\[ASSERT\]' $here/fsck) && why="fsck: $line" ;;
+    *) # the first line that is neither a head nor a pass
+        [ $code = 0 ] || why="fsck ended with $code: $(grep -m 1 -vE \
+            '^(e2fsck |Pass |Phase |Warning!|Opening filesystem|Checking |\[[0-9]/|UUID|- |  *-|$)' $here/fsck)" ;;
+    esac
+}
+
+# --- record ---
+
+record() {
+    local dev code=0
+    dev=$(attach "$NBD_PORT") || exit 1
+    make_fs "$dev" >$here/log 2>&1 || fail "mkfs: $(grep . $here/log | tail -n 1)"
+    sync "$dev" || fail "the new filesystem cannot be flushed"
+    mount_fs "$dev" 2>$here/log || fail "$(grep -m 1 . $here/log)"
+    mark 'flashemu: mounted' || exit 1
+    (cd /mnt && exec bash -c "$RUN") </dev/null || code=$?
+    mark 'flashemu: done' && umount /mnt && mark 'flashemu: unmounted' || exit 1
+    detach "$dev" || exit 1
+    exit "$code"
+}
+
+# --- judge ---
+
+# A device with sectors that cannot be read, of ranges in order.
+damaged() {
+    local at=0 range offset length size
+    size=$(blockdev --getsz "$VM_DISK")
+    {
+        for range; do
+            offset=${range%+*} length=${range#*+}
+            [ "$offset" = $at ] || echo "$at $((offset - at)) linear $VM_DISK $at"
+            echo "$offset $length error"
+            at=$((offset + length))
+        done
+        [ $at = "$size" ] || echo "$at $((size - at)) linear $VM_DISK $at"
+    } | dmsetup create --noudevsync damaged || fail "dmsetup"
+}
+
+# Sets word, code, notes and why for a device.
+one() {
+    local dev=$1 told=''
+    word=broken code=0 notes='' why=''
+    if ! mount_fs "$dev" >$here/log 2>&1; then
+        why=$(grep -m 1 . $here/log) && why="mount: ${why#mount: }"
+        return
+    fi
+    if [ -n "${CHECK-}" ]; then
+        (cd /mnt && exec bash -c "$CHECK") </dev/null >$here/log 2>&1 || code=$?
+        [ "$code" = 0 ] || told="the check ended with exit code $code: $(tail -n 1 $here/log)"
+    fi
+    if ! umount /mnt 2>$here/log; then
+        why="umount: $(tail -n 1 $here/log)"
+        return
+    fi
+    look "$dev"
+    [ -z "$why" ] || return 0
+    why=$told
+    case $code in 0) word=kept ;; 125) word=unknown ;; esac
+}
+
+judge() {
+    local fd n ranges all=() word code notes why dev
+    modprobe -a dm-mod 2>/dev/null || :
+    mapfile -t all </root/marks
+    exec {fd}<>"/dev/tcp/$(host_of "$ORDERS")/$ORDERS" || fail "nobody asks at port $ORDERS"
+    while read -r n ranges <&$fd; do
+        printf '%s\n' "${all[@]:0:n}" | grep -v -e '^flashemu:' -e '^$' >$here/marks
+        dev=$VM_DISK
+        # shellcheck disable=SC2086
+        if [ -n "$ranges" ]; then damaged $ranges; dev=/dev/dm-0; fi
+        one "$dev"
+        printf '%s %s %s %s\n' "$word" "$code" "${notes:--}" "${why//[^[:print:]]/?}" >&$fd
+        ! grep -q ' /mnt ' /proc/mounts || exit 0 # nobody knows what is still open
+        [ -z "$ranges" ] || dmsetup remove --noudevsync damaged || exit 0
+    done
+    exit 0
+}
+
+export FLASHEMU_MARKS=$here/marks
+"$mode"

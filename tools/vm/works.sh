@@ -1,0 +1,223 @@
+#!/usr/bin/env bash
+# Works for `flashemu-lab crash --fs`, and what each of them promises.  They run in the guest, on a
+# filesystem that is mounted where they start:
+#
+#   works.sh run NAME      does it; each mark says what is promised from then on
+#   works.sh check NAME    0 if the marks in $FLASHEMU_MARKS are kept; else prints what is not
+#
+# The names:
+#
+#   files             new files of up to 30 KB; every other one is synced, and then it is whole
+#   log               records with a sum that are written behind each other, each of them synced
+#   log-unsummed      the same, but a reader trusts each record that has begun
+#   replace           a file is replaced by a rename; file and folder are synced
+#   replace-unsynced  the same without fsync; it is believed to be the old or the new one
+#   updater           two slots and a pointer; the pointer changes when the new slot is synced
+#   sqlite-wal-full            rows of SQLite, each of them promised
+#   sqlite-wal-normal          nothing is promised but a database that is whole
+#   sqlite-wal-off             believed to be as with full
+#   sqlite-rollback-extra      each row is promised
+#   sqlite-rollback-full       the same, but the last commit may be rolled back (SQLite's manual)
+#   sqlite-rollback-normal     nothing is promised but a database that is whole
+#   sqlite-rollback-off        believed to be as with full
+#
+# The programs are the guest's; sqlite3 is one if the host has it.
+set -uo pipefail
+export LC_ALL=C
+
+broken() { echo "$*"; exit 1; }
+need() { type -P "$1" >/dev/null || broken "this work needs $1: apt-get install $1"; }
+
+# Sets `text` to what file or record number $1 has: one to thirty thousand bytes.
+content() { printf -v text '%0*d' $(($1 * 7919 % 30000 + 1)) "$1"; }
+
+# Sets `there` to what a file has; fails if there is none.
+content_of() { there=''; [ -e "$1" ] && { IFS= read -r -d '' there <"$1" || :; }; }
+
+promised() { [ -s "$FLASHEMU_MARKS" ] && tail -n 1 "$FLASHEMU_MARKS" | sed 's/.* //' || echo 0; }
+
+put() { printf %s "$text" | dd of="$1" bs=64K iflag=fullblock status=none "${@:2}"; }
+
+# --- files ---
+
+run_files() {
+    local i text
+    for ((i = 1; i <= 24; i++)); do
+        content $i
+        if [ $((i % 2)) = 0 ]; then put f$i; continue; fi
+        put f$i conv=fsync && mark "file $i" || return 1
+    done
+}
+
+check_files() {
+    local i text there
+    while read -r _ i; do
+        content "$i"
+        content_of "f$i" || broken "file $i was synced and is not there"
+        [ "$there" = "$text" ] || broken "file $i was synced and is not whole: ${#there} bytes of ${#text}"
+    done <"$FLASHEMU_MARKS"
+}
+
+# --- a log: records of 6000 bytes, which have their number at the front and their sum at the end ---
+
+records=40
+record() { # sets text
+    local body sum
+    printf -v body '%-16s%05980d' "record $1" "$1"
+    sum=$(cksum <<<"$body") && sum=${sum%% *}
+    printf -v text '%s%04x' "$body" $((sum & 65535))
+}
+
+run_log() {
+    local i text
+    head -c $((records * 6000)) /dev/zero >log && sync log . || return 1
+    for ((i = 0; i < records; i++)); do
+        record $i
+        printf %s "$text" |
+            dd of=log bs=6000 seek=$i iflag=fullblock conv=notrunc,fdatasync status=none && mark "record $((i + 1))" || return 1
+    done
+}
+run_log-unsummed() { run_log; }
+
+# Sets `whole` to how many records there are in front of the first one that is none, and `torn` if
+# that one has begun.
+read_log() {
+    local i text there
+    whole=0 torn=''
+    for ((i = 0; i < records; i++)); do
+        there=$(dd if=log bs=6000 skip=$i count=1 status=none 2>/dev/null | tr '\0' '\1')
+        case $there in "record $i "*) ;; *) return 0 ;; esac
+        record $i
+        if [ "$there" != "$text" ]; then torn=yes; return 0; fi
+        whole=$((i + 1))
+    done
+}
+check_log() {
+    local whole torn n
+    n=$(promised)
+    [ "$n" = 0 ] || read_log
+    [ "$n" -le "${whole:-0}" ] || broken "$n records were synced, and $whole are whole"
+}
+check_log-unsummed() {
+    local whole torn=''
+    [ "$(promised)" = 0 ] || read_log
+    [ -z "$torn" ] || broken "record $whole has begun and is not whole"
+}
+
+# --- a file that is replaced ---
+
+run_replace() {
+    local i text
+    for ((i = 1; i <= 16; i++)); do
+        content $i
+        put new conv=fsync && mv -f new conf && sync . && mark "version $i" || return 1
+    done
+}
+run_replace-unsynced() {
+    local i text
+    content 1
+    put conf conv=fsync && sync . && mark "version 1" || return 1
+    for ((i = 2; i <= 16; i++)); do
+        content $i
+        put new && mv -f new conf || return 1
+        echo $i | dd of=other conv=fsync status=none || return 1 # somebody else's
+    done
+}
+check_replace() {
+    local n text there i
+    n=$(promised)
+    [ "$n" != 0 ] || return 0
+    content_of conf || broken "the file is not there"
+    for ((i = n; i <= 16; i++)); do
+        content $i
+        [ "$there" != "$text" ] || return 0
+    done
+    broken "the file is neither version $n nor a later one: ${#there} bytes"
+}
+check_replace-unsynced() { check_replace; }
+
+# --- an updater ---
+
+run_updater() {
+    local i text slot
+    for ((i = 1; i <= 10; i++)); do
+        slot=slot$((i % 2))
+        content $((i + 40))
+        put $slot conv=fsync || return 1
+        echo "$i" | dd of=boot.new conv=fsync status=none && mv -f boot.new boot && sync . &&
+            mark "version $i" || return 1
+    done
+}
+check_updater() {
+    local n there text now
+    n=$(promised)
+    [ "$n" != 0 ] || return 0
+    now=$(cat boot 2>&1)
+    [[ $now =~ ^[0-9]+$ && $now -ge $n ]] || broken "version $n was installed, and '$now' would start"
+    content $((now + 40))
+    content_of slot$((now % 2)) || :
+    [ "$there" = "$text" ] || broken "the slot of version $now is not whole"
+}
+
+# --- SQLite ---
+
+rows=24
+value="printf('%0*d', 200 + n * 97 % 3000, n)"
+
+# Lets the process do this, and returns when it is done.
+say() {
+    local word
+    printf '%s\n' "$*" "select 'ready';" >&"${COPROC[1]}"
+    while read -r word <&"${COPROC[0]}"; do
+        [ "$word" != ready ] || return 0
+    done
+    return 1
+}
+
+run_sqlite() { # JOURNAL SYNCHRONOUS
+    local n pid fd
+    need sqlite3
+    coproc { exec sqlite3 -batch -bail base; }
+    say "pragma journal_mode=$1; pragma synchronous=$2; create table t (n integer primary key, v text);
+         create table sum (total integer); insert into sum values (0);" || return 1
+    for ((n = 1; n <= rows; n++)); do
+        say "begin; insert into t select n, $value from (select $n as n);
+             update sum set total = total + $n; commit;" && mark "row $n" || return 1
+    done
+    pid=$COPROC_PID fd=${COPROC[1]}
+    exec {fd}>&- && wait "$pid" # it has closed the database
+}
+
+check_sqlite() { # how many of the last rows may be missing, or "all"
+    local n told
+    need sqlite3
+    n=$(promised)
+    [ "$n" != 0 ] || return 0
+    [ -e base ] || broken "the database is not there"
+    told=$(sqlite3 -batch -bail base "pragma integrity_check;
+        select 'rows ' || count(*) || ' ' || (count(*) = coalesce(max(n), 0)) || ' ' ||
+            (coalesce(sum(n), 0) = (select total from sum)) || ' ' ||
+            count(case when v <> $value then 1 end) from t;" 2>&1)
+    case $told in "ok"$'\n'"rows "*" 1 1 0") ;; *) broken "the database is not whole: ${told//$'\n'/; }" ;; esac
+    told=${told#*rows } told=${told%% *}
+    [ "$1" = all ] || [ "$told" -ge $((n - $1)) ] || broken "row $n was committed, and there are $told"
+}
+
+run_one() {
+    case $1 in
+    sqlite-wal-*) run_sqlite wal "${1##*-}" ;;
+    sqlite-rollback-*) run_sqlite delete "${1##*-}" ;;
+    *) "run_$1" ;;
+    esac
+}
+check_one() {
+    case $1 in
+    sqlite-*-normal) check_sqlite all ;;
+    sqlite-rollback-full) check_sqlite 1 ;;
+    sqlite-*) check_sqlite 0 ;;
+    *) "check_$1" ;;
+    esac
+}
+
+[ "$(sed -n "s/^#   \($2\)  .*/\1/p" "$0")" = "$2" ] || broken "$2: no such work"
+"$1_one" "$2"
