@@ -6,6 +6,7 @@ import itertools
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import time
@@ -139,6 +140,40 @@ def test_the_table_has_the_numbers():
     text = good("replay", "--each", "ssd-page", *SMALL, "ftl.op=60%", WRITES,
                 "gen:sequential,count=3")
     assert text.count("device time") == 2 and text.split("\n\n")[1].startswith("trace ")
+
+
+def time_text(ns):
+    for unit, one in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
+        if ns >= one:
+            return "%.4g %s" % (ns / one, unit)
+    return "%.4g ns" % ns
+
+
+def test_the_table_has_percentiles_of_what_was_done():
+    """2000 commits: 1 in 20 is of 64 KiB, 1 in 200 of 1 MiB; and reads of which as many are long."""
+    work = HEAD
+    for i in range(2000):
+        size = 1 << 20 if i % 200 == 7 else 65536 if i % 20 == 3 else 4096
+        work += "0 write %d %d\n0 write 0 4096\n0 flush 0 0\n" % (i % 64 << 20, size)
+        work += "0 read %d %d\n" % (i % 64 << 20, size // 2 if size > 4096 else size)
+    work = write("commits", work)
+    columns = [(op, which) for op in ("read", "write", "commit") for which in ("p99", "p999")]
+    small = ["ftl.op=60%", "link.bandwidth=20MB/s"]
+    o = alone("ssd-page", work, *small)["latency_ns"]
+    assert len({o[op][which] for op, which in columns}) == len(columns), "each is another number"
+    text = good("replay", "ssd-page", work, *small, "--vary", "nand.tR=25us,50us")
+    # a blank stands between a number and its unit as well
+    head, *rows = [re.split(r"  +", line) for line in text.splitlines()]
+    assert head[-6:] == ["read p99", "read p99.9", "write p99", "write p99.9", "commit p99",
+                         "commit p99.9"], head
+    for row, time in zip(rows, ("25us", "50us")):
+        o = alone("ssd-page", work, *small, "nand.tR=" + time)["latency_ns"]
+        assert row[-6:] == [time_text(o[op][which]) for op, which in columns], (row, o)
+    # a run without writes stands beside one that has some; nobody has commits
+    text = good("replay", "ssd-page", "gen:random,op=write,count=9", "gen:random,count=9", "--each")
+    table = text.split("\n\n")[-1].splitlines()
+    assert table[0].endswith("read p99.9     write p99   write p99.9") and len(table) == 3, table
+    assert [re.split(r"  +", line)[-4:].index("-") for line in table[1:]] == [0, 2], table
 
 
 def test_a_run_that_fails_has_one_message_and_the_others_go_on():

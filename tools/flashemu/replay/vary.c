@@ -169,6 +169,46 @@ static const struct column {
 
 enum { N_COLUMNS = sizeof columns / sizeof *columns };
 
+/* A percentile of a kind of request, for tables in which some run has had such requests. */
+static const struct percentile {
+    const char *op, *member, *head;
+} percentiles[] = {
+    {"read", "p99", "read p99"},     {"read", "p999", "read p99.9"},
+    {"write", "p99", "write p99"},   {"write", "p999", "write p99.9"},
+    {"commit", "p99", "commit p99"}, {"commit", "p999", "commit p99.9"},
+};
+
+enum { N_PERCENTILES = sizeof percentiles / sizeof *percentiles, PERCENTILE_WIDTH = 13 };
+
+/* A member of the latencies of such requests; -1 if the run has had none. */
+static double latency(const json_t *result, const struct percentile *p)
+{
+    const json_t *of_op = json_object_get(json_object_get(result, "latency_ns"), p->op);
+    return tool_json_number(of_op, "count", 0) > 0 ? tool_json_number(of_op, p->member, -1) : -1;
+}
+
+static bool is_known(const struct percentile *p, json_t *const *results, uint32_t n_runs)
+{
+    for (uint32_t run = 0; run < n_runs; run++)
+        if (latency(results[run], p) >= 0)
+            return true;
+    return false;
+}
+
+static void print_percentiles(const json_t *result, json_t *const *results, uint32_t n_runs,
+                              FILE *out)
+{
+    char text[FE_ROUNDED_MAX];
+
+    for (const struct percentile *p = percentiles; p < percentiles + N_PERCENTILES; p++) {
+        if (!is_known(p, results, n_runs))
+            continue;
+        double ns = latency(result, p);
+        fprintf(out, " %*s", PERCENTILE_WIDTH, !result ? p->head : ns < 0 ? "-" :
+                fe_time_text(ns, text));
+    }
+}
+
 static int level_width(const struct factor *f)
 {
     size_t width = strlen(f->key);
@@ -186,6 +226,7 @@ void vary_print_table(const struct vary *v, json_t *const *results, uint32_t n_r
         fprintf(out, "%-*.60s ", level_width(&v->factors[i]), v->factors[i].key);
     for (int k = 0; k < N_COLUMNS; k++)
         fprintf(out, " %*s", columns[k].width, columns[k].head);
+    print_percentiles(NULL, results, n_runs, out);
     for (uint32_t run = 0; run < n_runs; run++) {
         fputc('\n', out);
         for (uint32_t i = 0; i < v->n; i++)
@@ -194,7 +235,9 @@ void vary_print_table(const struct vary *v, json_t *const *results, uint32_t n_r
             columns[k].put(results[run], text, sizeof text);
             fprintf(out, " %*s", columns[k].width, text);
         }
-        if (!results[run])
+        if (results[run])
+            print_percentiles(results[run], results, n_runs, out);
+        else
             fprintf(out, " %*s", columns[0].width, "failed");
     }
     fputc('\n', out);
