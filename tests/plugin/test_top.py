@@ -30,8 +30,8 @@ def test_totals_are_those_of_stats():
         assert code == 0 and err == "" and "\033" not in out, (code, out, err)
         stats = s.stats()
         has_all(out, "^ssd-page, clock=virtual: [0-9.]+ ms of device time",
-                r"\nread +0\.00 +0 +4 KiB +1 ", r"\nwrite +0\.00 +0 +1000 KiB +250 ",
-                "WAF - now, %.2f in all" % stats["ftl"]["waf"], r"\ntrim +0\.00 +0 +0 B +0 *\n",
+                r"\nread +0 +0 +4 KiB +1 ", r"\nwrite +0 +0 +1000 KiB +250 ",
+                "WAF - now, %.2f in all" % stats["ftl"]["waf"], r"\ntrim +0 +0 +0 B +0 *\n",
                 "%d blocks free" % stats["ftl"]["free_blocks"])
         assert "lateness" not in out
         has_all(out, "\nstate: alive\n")
@@ -241,12 +241,117 @@ def test_the_map_shows_what_is_valid_and_what_is_stale():
 def test_keys_reset_cut_and_restore():
     with Server("ideal", "clock=virtual") as s:
         s.connect().pwrite(bytes(4096), 0)
-        shown = screens(s, 80, 24, [(b"r", b"power on"),
-                                    (b"c", b"begin again"), (b"o", b"power was cut"),
+        shown = screens(s, 80, 24, [(b"r", b"power on"), (b"c", b"begin again"),
+                                    (b"n", b"Cut the power?"), (b"c", b"The power stays on."),
+                                    (b"y", b"Cut the power?  y: yes"), (b"o", b"power was cut"),
                                     (b"p", b"alive"), (b"p", b"paused")], NO_COLOR="1")
-        assert "no-power" in shown[2], shown
+        assert "no-power" in shown[5] and all("no-power" not in text for text in shown[:5]), shown
         stats = s.stats()
         assert stats["host"]["write"]["ops"] == 0 and stats["power"] == {"on": True, "cuts": 1}
+
+
+def test_no_other_key_answers_the_question():
+    """Also where standard output is no terminal; then the question stands on standard error."""
+    for keys in b"cn", b"co", b"cc", b"c\n", b"cr", b"y":
+        with Server("ideal", "clock=virtual") as s, \
+                Screen("--interval", "10ms", s.control, NO_COLOR="1") as screen:
+            for i, key in enumerate(keys):
+                screen.until(lambda text, i=i: b"Cut the" in text if i else b"q quit" in text)
+                screen.type(bytes([key]))
+            screen.until(lambda text: text.count(b"q quit") > 2)
+            screen.type(b"q")
+            screen.end()
+            assert s.stats()["power"] == {"on": True, "cuts": 0}, keys
+    with Server("ideal", "clock=virtual") as s:
+        ours, theirs = pty.openpty()
+        with subprocess.Popen([TOOL, "top", "--interval", "30s", s.control], stdin=theirs,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as p:
+            while termios.tcgetattr(theirs)[3] & termios.ICANON:
+                assert p.poll() is None, p.returncode
+            os.write(ours, b"c")
+            assert p.stderr.readline() == b"Cut the power?  y: yes\n"
+            os.write(ours, b"y")
+            assert p.stderr.readline() == b"The power is cut; o brings it back.\n"
+            os.write(ours, b"q")
+            p.wait(HANG_S)
+        assert s.stats()["power"] == {"on": False, "cuts": 1}
+        os.close(ours)
+        os.close(theirs)
+
+
+def last_of(screen, words):
+    """The rows of the first whole screen with these words that comes from now on."""
+    def whole(text):
+        return [part for part in text.decode(errors="replace").split("\033[H\033[J")[1:]
+                if words in part and part.endswith("\r")]
+    return [row.rstrip() for row in whole(screen.until(whole))[0].split("\r\n")]
+
+
+def worked(screen, work, words="% busy"):
+    """The rows of the interval into which all of this work falls, and which shows these words."""
+    screen.type(b"p")
+    last_of(screen, "paused")
+    work()
+    screen.type(b"p")
+    return last_of(screen, words)
+
+
+def test_less_than_one_a_second_is_shown():
+    """8 s: a write of 512 B takes half of them; three reads of 1 MiB take no time."""
+    with Server("ideal", "ftl.type=step", "device.discard=no", "step.write_random=4s",
+                "step.write_payback=no", "clock=virtual") as s, \
+            Screen("--interval", "30ms", s.control, NO_COLOR="1", LC_ALL="C") as screen:
+        h = s.connect()
+
+        def work():
+            h.pwrite(bytes(512), 1 << 20)
+            for i in range(3):
+                h.pread(1 << 20, i << 22)
+            assert s.ctl("idle", "4s")["ok"]
+        last_of(screen, "nothing to do")
+        rows = worked(screen, work)
+        assert rows[1].endswith("50 % busy in the last 8 s"), rows
+        assert rows[3].split()[:3] == ["read", "0.393", "0.375"], rows
+        assert rows[4].split()[:3] == ["write", "<0.001", "0.125"], rows
+        assert rows[5].split()[:3] == ["trim", "0", "0"], rows
+        assert "; 0 erases/s, 0 programs/s" in rows[8], rows
+        screen.type(b"q")
+        screen.end()
+
+
+def test_lines_of_latencies_say_what_they_show():
+    """Two intervals with a flush of 2 pages and with one of 32, and as many writes."""
+    with Server("ssd-page", "clock=virtual", "cache.size=1M", "cache.idle_flush=no") as s, \
+            Screen("--interval", "30ms", s.control, NO_COLOR="1", LC_ALL="C") as screen:
+        h = s.connect()
+
+        def pages(n):
+            for i in range(n):
+                h.pwrite(bytes(4096), i * 4096)
+            h.flush()
+
+        def line(rows, name):
+            found = [row for row in rows if row.startswith("%-5s latency" % name)]
+            assert len(found) == 1, (name, rows)
+            return found[0][14:]
+
+        last_of(screen, "nothing to do")
+        rows = worked(screen, lambda: pages(2))
+        first = s.stats()["latency_ns"]["flush"]["mean"]
+        assert line(rows, "flush").split() == ["~", "mean", *told(first)], rows
+        assert line(rows, "read").strip() == "" and " mean " in line(rows, "write"), rows
+        rows = worked(screen, lambda: pages(32), " means ")
+        second = 2 * s.stats()["latency_ns"]["flush"]["mean"] - first
+        assert second > 2 * first, (first, second)
+        shown = line(rows, "flush").split()
+        assert shown[0][0] == "_" and shown[-6:] == ["means", *told(first), "to", *told(second)], rows
+        assert "".join(shown[:-6]).strip("_#") == "" and shown[-7][-1] == "#", rows
+        screen.type(b"q")
+        screen.end()
+
+
+def told(ns):
+    return ["%.4g" % (ns / 1e6), "ms"] if ns >= 1e6 else ["%.4g" % (ns / 1e3), "us"]
 
 
 def test_it_follows_the_size_of_the_window():

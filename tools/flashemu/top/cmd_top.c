@@ -30,8 +30,10 @@ static const char top_help[] =
     "Shows what the device of the server that was started with control=SOCKET does, until\n"
     "you type q.  On a terminal it fills the window, from 40x12 on, and follows its size.\n"
     "Rates are those of the last interval, in the time of the device.  Totals count from the last\n"
-    "reset of the statistics.  Without a terminal the screens follow each other.\n\n"
-    "  q quits; p pauses the screen; r resets the statistics; c cuts the power; o: power on\n\n"
+    "reset of the statistics.  Each column of the lines of latencies is the mean of an interval,\n"
+    "the newest one on the right.  Without a terminal the screens follow each other.\n\n"
+    "  q quits; p pauses the screen; r resets the statistics; c cuts the power, after a\n"
+    "  question; o: power on\n\n"
     "  --interval TIME  time between two screens (1s)\n"
     "  --count N        ends after this many screens\n\n"
     "Exit code 2 if there is no answer.\n";
@@ -120,6 +122,7 @@ struct top {
     struct top_view view; /* owns was, is, map_was and map */
     uint64_t interval_ns;
     bool terminal, keys;
+    bool asks; /* whether the power is to be cut; the note is the question */
     char note[160];
 };
 
@@ -168,8 +171,8 @@ static void take_events(struct top *t)
 /* Appends the mean latencies of the last interval to the history. */
 static void take_latencies(struct top_view *v)
 {
-    static const char *const ops[] = {"read", "write"};
-    for (int w = 0; w < 2; w++) {
+    static const char *const ops[TOP_SPARKS] = {"read", "write", "flush"};
+    for (int w = 0; w < TOP_SPARKS; w++) {
         char path[2][40];
         snprintf(path[0], sizeof path[0], "latency_ns.%s.count", ops[w]);
         snprintf(path[1], sizeof path[1], "latency_ns.%s.mean", ops[w]);
@@ -215,7 +218,8 @@ static int refresh(struct top *t, bool first)
     }
     if (!first)
         draw(t);
-    t->note[0] = '\0';
+    if (!t->asks)
+        t->note[0] = '\0';
     return tool_finish(TOOL_OK);
 }
 
@@ -231,21 +235,42 @@ static int send_key(struct top *t, const char *command, const char *done)
     return TOOL_OK;
 }
 
+static void ask_cut(struct top *t)
+{
+    t->asks = true;
+    snprintf(t->note, sizeof t->note, "Cut the power?  y: yes");
+}
+
+static int answer(struct top *t, char key)
+{
+    t->asks = false;
+    if (key == 'y' || key == 'Y')
+        return send_key(t, "power-cut", "The power is cut; o brings it back.");
+    snprintf(t->note, sizeof t->note, "The power stays on.");
+    return TOOL_OK;
+}
+
 static int press(struct top *t, char key, bool *ret_end)
 {
     int r = TOOL_OK;
     if (key == 'q' || key == 'Q')
         *ret_end = true;
+    else if (t->asks)
+        r = answer(t, key);
     else if (key == 'p')
         t->view.paused = !t->view.paused;
     else if (key == 'r')
         r = send_key(t, "reset", "The statistics begin again.");
     else if (key == 'c')
-        r = send_key(t, "power-cut", "The power is cut; o brings it back.");
+        ask_cut(t);
     else if (key == 'o')
         r = send_key(t, "power-on", "The power is back.");
-    if (r == TOOL_OK && !*ret_end && t->terminal)
+    if (r != TOOL_OK || *ret_end)
+        return r;
+    if (t->terminal)
         draw(t);
+    else if (*t->note)
+        fprintf(stderr, "%s\n", t->note);
     return r;
 }
 

@@ -28,6 +28,18 @@ double top_rate(const json_t *was, const json_t *is, const char *path)
     return ns > 0 && n > 0 ? n / ns * 1e9 : 0;
 }
 
+const char *top_per_second(const json_t *was, const json_t *is, const char *path, double unit,
+                           char buf[static FE_ROUNDED_MAX])
+{
+    double rate = top_rate(was, is, path) / unit;
+    int decimals = rate >= 100 || rate == 0 ? 0 : rate >= 10 ? 1 : rate >= 1 ? 2 : 3;
+    if (rate > 0 && rate < 0.001)
+        snprintf(buf, FE_ROUNDED_MAX, "<0.001");
+    else
+        snprintf(buf, FE_ROUNDED_MAX, "%.*f", decimals, rate);
+    return buf;
+}
+
 const char *top_latency(const json_t *o, const char *op, const char *which,
                                 char buf[static FE_ROUNDED_MAX])
 {
@@ -53,11 +65,12 @@ static void print_host(int width, const json_t *was, const json_t *is)
     print_row(width, "%-5s %9s %9s %11s %11s %9s %9s %9s", "host", "MB/s", "op/s", "bytes",
               "requests", "p50", "p99", "max");
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
-        char bytes[64], count[64], b[4][FE_ROUNDED_MAX];
+        char bytes[64], count[64], b[6][FE_ROUNDED_MAX];
         snprintf(bytes, sizeof bytes, "host.%s.bytes", ops[i]);
         snprintf(count, sizeof count, "host.%s.ops", ops[i]);
-        print_row(width, "%-5s %9.2f %9.0f %11s %11.0f %9s %9s %9s", ops[i],
-                  top_rate(was, is, bytes) / 1e6, top_rate(was, is, count),
+        print_row(width, "%-5s %9s %9s %11s %11.0f %9s %9s %9s", ops[i],
+                  top_per_second(was, is, bytes, 1e6, b[4]),
+                  top_per_second(was, is, count, 1, b[5]),
                   fe_size_text(top_number(is, bytes), b[0]), top_number(is, count),
                   top_latency(is, ops[i], "p50", b[1]), top_latency(is, ops[i], "p99", b[2]),
                   top_latency(is, ops[i], "max", b[3]));
@@ -91,10 +104,11 @@ static void print_flash(int width, const json_t *was, const json_t *is)
     double programmed = top_number(is, "nand.bytes_programmed");
     double now_written = written - top_number(was, "host.write.bytes");
     double now_programmed = programmed - top_number(was, "nand.bytes_programmed");
-    char b[2][FE_ROUNDED_MAX], life[TOP_LIFE_MAX];
-    print_row(width, "%-9s %9.0f reads/s %9.0f programs/s %7.0f erases/s", "chip",
-              top_rate(was, is, "nand.page_reads"), top_rate(was, is, "nand.page_programs"),
-              top_rate(was, is, "nand.block_erases"));
+    char b[3][FE_ROUNDED_MAX], life[TOP_LIFE_MAX];
+    print_row(width, "%-9s %9s reads/s %9s programs/s %7s erases/s", "chip",
+              top_per_second(was, is, "nand.page_reads", 1, b[0]),
+              top_per_second(was, is, "nand.page_programs", 1, b[1]),
+              top_per_second(was, is, "nand.block_erases", 1, b[2]));
     print_row(width, "%-9s WAF %s now, %s in all; %.0f blocks free", "ftl",
               top_waf(now_programmed, now_written, b[0]), top_waf(programmed, written, b[1]),
               top_number(is, "ftl.free_blocks"));

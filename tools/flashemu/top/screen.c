@@ -6,7 +6,7 @@
  *     the state in plain words   always
  *     rates                      reads and writes; besides trims and flushes if there are 18 rows
  *     flash                      one row, or three
- *     latencies                  a sparkline for writes, and one for reads if there are 18 rows
+ *     latencies                  a sparkline for writes; if there are 18 rows, reads and flushes, too
  *     map                        the rows that are left
  *     events                     one, or three
  *     keys                       always
@@ -127,12 +127,12 @@ static void put_host(struct screen *s, bool small)
     put(s, SOFT, " %9s %9s %10s", "max", "bytes", "requests");
     end_row(s);
     for (int i = 0; i < (small ? 2 : 4); i++) {
-        char bytes[32], count[32], b[4][FE_ROUNDED_MAX];
+        char bytes[32], count[32], b[6][FE_ROUNDED_MAX];
         snprintf(bytes, sizeof bytes, "host.%s.bytes", ops[i]);
         snprintf(count, sizeof count, "host.%s.ops", ops[i]);
         put(s, i == 0 ? READ : i == 1 ? WRITE : PLAIN, "%-5s", ops[i]);
-        put(s, PLAIN, " %7.2f %7.0f %8s %8s", top_rate(was, is, bytes) / 1e6,
-            top_rate(was, is, count), top_latency(is, ops[i], "p50", b[0]),
+        put(s, PLAIN, " %7s %7s %8s %8s", top_per_second(was, is, bytes, 1e6, b[4]),
+            top_per_second(was, is, count, 1, b[5]), top_latency(is, ops[i], "p50", b[0]),
             top_latency(is, ops[i], "p99", b[1]));
         put(s, PLAIN, " %9s %9s %10.0f", top_latency(is, ops[i], "max", b[2]),
             fe_size_text(top_number(is, bytes), b[3]), top_number(is, count));
@@ -145,7 +145,7 @@ static void put_flash(struct screen *s, bool small)
     const json_t *was = s->v->was, *is = s->v->is;
     double written = top_number(is, "host.write.bytes"),
            programmed = top_number(is, "nand.bytes_programmed");
-    char b[2][FE_ROUNDED_MAX], others[64], life[TOP_LIFE_MAX];
+    char b[4][FE_ROUNDED_MAX], others[64], life[TOP_LIFE_MAX];
 
     put(s, PLAIN, "WAF %s, in all %s; merges %.0f full",
         top_waf(programmed - top_number(was, "nand.bytes_programmed"),
@@ -157,9 +157,10 @@ static void put_flash(struct screen *s, bool small)
     end_row(s);
     if (small)
         return;
-    put(s, PLAIN, "%.0f blocks free, %.0f collections; %.0f erases/s, %.0f programs/s",
+    put(s, PLAIN, "%.0f blocks free, %.0f collections; %s erases/s, %s programs/s",
         top_number(is, "ftl.free_blocks"), top_number(is, "ftl.gc_runs"),
-        top_rate(was, is, "nand.block_erases"), top_rate(was, is, "nand.page_programs"));
+        top_per_second(was, is, "nand.block_erases", 1, b[2]),
+        top_per_second(was, is, "nand.page_programs", 1, b[3]));
     end_row(s);
     put(s, PLAIN, "cycles %.0f to %.0f, mean %.1f; bad blocks %.0f factory, %.0f grown%s%s",
         top_number(is, "wear.min"), top_number(is, "wear.max"), top_number(is, "wear.mean"),
@@ -170,6 +171,21 @@ static void put_flash(struct screen *s, bool small)
 
 /* --- latencies --- */
 
+enum { WIDE = 60 }; /* columns from which a sparkline has its range behind it */
+
+/* The range of a sparkline, as what stands behind it. */
+static void put_range(struct screen *s, double least, double most)
+{
+    char b[2][FE_ROUNDED_MAX];
+
+    if (most > least && s->v->columns >= WIDE)
+        put(s, SOFT, " means %s to %s", fe_time_text(least, b[0]), fe_time_text(most, b[1]));
+    else if (most > 0)
+        put(s, SOFT, " %s %s", most > least ? "to" : s->v->columns >= WIDE ? "mean" : "of",
+            fe_time_text(most, b[1]));
+    end_row(s);
+}
+
 /* The mean latencies of the last intervals, on a logarithmic scale from the least to the most. */
 static void put_spark(struct screen *s, int w)
 {
@@ -177,10 +193,13 @@ static void put_spark(struct screen *s, int w)
                                        "\xe2\x96\x84", "\xe2\x96\x85", "\xe2\x96\x86",
                                        "\xe2\x96\x87", "\xe2\x96\x88"};
     static const char *const coarse[] = {"_", ".", "-", "~", "=", "+", "*", "#"};
+    static const struct {
+        const char *name;
+        enum colour colour;
+    } of[TOP_SPARKS] = {{"read", READ}, {"write", WRITE}, {"flush", PLAIN}};
     const double *latency = s->v->latency[w];
-    int n = s->v->columns - 26;
+    int n = s->v->columns - (s->v->columns >= WIDE ? 42 : 26);
     double least = INFINITY, most = 0;
-    char b[FE_ROUNDED_MAX];
 
     n = n < 1 ? 1 : n > TOP_HISTORY ? TOP_HISTORY : n;
     for (int i = TOP_HISTORY - n; i < TOP_HISTORY; i++)
@@ -188,15 +207,13 @@ static void put_spark(struct screen *s, int w)
             least = fmin(least, latency[i]);
             most = fmax(most, latency[i]);
         }
-    put(s, w ? WRITE : READ, "%s", w ? "write " : "read  ");
+    put(s, of[w].colour, "%-5s latency ", of[w].name);
     for (int i = TOP_HISTORY - n; i < TOP_HISTORY; i++) {
         int level = most > least ? (int)(7.99 * log(latency[i] / least) / log(most / least)) : 3;
-        put_text(s, w ? WRITE : READ,
+        put_text(s, of[w].colour,
                  latency[i] > 0 ? (s->v->utf8 ? fine : coarse)[level] : " ");
     }
-    if (most > 0)
-        put(s, SOFT, " up to %s", fe_time_text(most, b));
-    end_row(s);
+    put_range(s, least, most);
 }
 
 /* --- the map --- */
@@ -333,7 +350,7 @@ static void put_events(struct screen *s, int n)
 /* The rows of everything except the map. */
 static int fixed_rows(int rows)
 {
-    return rows < SMALL ? 2 + 3 + 1 + 1 + 1 + 1 : 2 + 5 + 3 + 2 + 3 + 1;
+    return rows < SMALL ? 2 + 3 + 1 + 1 + 1 + 1 : 2 + 5 + 3 + TOP_SPARKS + 3 + 1;
 }
 
 static int map_rows(int rows)
@@ -366,6 +383,8 @@ void top_screen(const struct top_view *v)
     if (!small)
         put_spark(&s, 0);
     put_spark(&s, 1);
+    if (!small)
+        put_spark(&s, 2);
     if (v->map && n_map)
         put_map(&s, n_map);
     put_events(&s, small ? 1 : 3);

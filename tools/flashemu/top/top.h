@@ -11,14 +11,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { TOP_HISTORY = 400, TOP_EVENTS = 8, TOP_EVENT_MAX = 80, TOP_CELLS_MAX = 4096, TOP_LIFE_MAX = 64 };
+enum { TOP_HISTORY = 400, TOP_EVENTS = 8, TOP_EVENT_MAX = 80, TOP_CELLS_MAX = 4096, TOP_LIFE_MAX = 64,
+       TOP_SPARKS = 3 };
 
 /* What a screen shows.  The caller owns everything. */
 struct top_view {
     json_t *was, *is;               /* two replies to `stats`, with `health` in them */
     json_t *map_was, *map;          /* two replies to `map`; NULL = there is none */
-    double latency[2][TOP_HISTORY]; /* of reads and writes: the mean of each interval in ns, 0 =
-                                       none; the newest one is the last */
+    double latency[TOP_SPARKS][TOP_HISTORY]; /* of reads, writes and flushes: the mean of each
+                                                interval in ns, 0 = none; the newest is the last */
     char event[TOP_EVENTS][TOP_EVENT_MAX]; /* the last ones; the newest is the last; "" = none */
     const char *note;               /* what came of the last key; "" = nothing */
     bool colour, utf8, paused, has_keys;
@@ -32,6 +33,11 @@ struct top_view {
 double top_number(const json_t *o, const char *path);
 double top_rate(const json_t *was, const json_t *is, const char *path);
 const char *top_text(const json_t *o, const char *key);
+
+/* The rate of a number, in so many units a second: three digits behind the point if it is below 1,
+ * and "<0.001" rather than 0 for what is not 0. */
+const char *top_per_second(const json_t *was, const json_t *is, const char *path, double unit,
+                           char buf[static FE_ROUNDED_MAX]);
 
 /* A latency as text; "" if there is none.  The write amplification of an interval or of all time;
  * "-" if nothing was written. */
