@@ -197,7 +197,8 @@ int fe_recorder_open(struct fe_recorder **ret, const char *path, const char *dat
                      const struct fe_origin *origin, struct fe_err *err)
 {
     struct fe_origin with_data = origin ? *origin : (struct fe_origin){0};
-    const struct fe_trace_writer_options text = {.origin = origin || data ? &with_data : NULL};
+    const struct fe_trace_writer_options text = {.origin = origin || data ? &with_data : NULL,
+                                                 .says_end = true};
     struct fe_recorder *r = calloc(1, sizeof *r);
     if (!r)
         return fe_err_nomem(err, "recorder", sizeof *r);
@@ -516,6 +517,15 @@ int fe_recorder_start(struct fe_recorder *r, struct fe_err *err)
     return 0;
 }
 
+/* A trace that has ended early, or was never begun, has no end. */
+static int close_trace(struct fe_recorder *r, struct fe_err *err)
+{
+    int code = r->writer && !fe_recorder_ended(r) ? fe_trace_write_end(r->writer, err) : 0;
+    int closed = fe_trace_writer_close(r->writer, err);
+
+    return code < 0 ? code : closed;
+}
+
 int fe_recorder_close(struct fe_recorder *r, struct fe_err *err)
 {
     if (!r)
@@ -529,7 +539,7 @@ int fe_recorder_close(struct fe_recorder *r, struct fe_err *err)
     else if (r->writer)
         write_all(r);
     struct fe_err why = {""};
-    int closed = fe_trace_writer_close(r->writer, &why);
+    int closed = close_trace(r, &why);
     int data_closed = fe_data_writer_close(r->data_writer, closed == 0 ? &why : NULL);
     closed = closed == 0 ? data_closed : closed;
     if (r->trace.file && fclose(r->trace.file) != 0 && closed == 0)

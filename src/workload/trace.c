@@ -99,7 +99,8 @@ int fe_trace_bad(const struct fe_trace_reader *r, struct fe_err *err, const char
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    return fe_err_set(err, EINVAL, "%s:%llu: %s", r->name, (unsigned long long)r->line, text);
+    return fe_err_set(err, EINVAL, "%s:%llu: %s%s", r->name, (unsigned long long)r->line, text,
+                      r->is_torn && r->n_read ? "; the file ends within this line" : "");
 }
 
 int fe_trace_wanted(struct fe_trace_reader *r, struct fe_span device, struct fe_err *err)
@@ -222,6 +223,7 @@ static int next_line(struct fe_trace_reader *r, struct fe_span *ret, struct fe_e
         size_t len = nl ? (size_t)(nl - p) : have;
 
         if (nl || (r->eof && have > 0)) {
+            r->is_torn = !nl;
             r->line++;
             r->start += len + (nl != NULL);
             r->consumed += len + (nl != NULL);
@@ -476,6 +478,17 @@ const char *fe_trace_origin(const struct fe_trace_reader *r, enum fe_origin_key 
 uint64_t fe_trace_skipped(const struct fe_trace_reader *r)
 {
     return r->skipped;
+}
+
+bool fe_trace_is_cut(const struct fe_trace_reader *r)
+{
+    bool is_ours = *r->origin[FE_ORIGIN_VERSION] != '\0';
+    return (r->says_end && !r->has_end) || (is_ours && r->is_torn);
+}
+
+bool fe_trace_says_end(const struct fe_trace_reader *r)
+{
+    return r->says_end;
 }
 
 uint64_t fe_trace_consumed(const struct fe_trace_reader *r)

@@ -138,6 +138,14 @@ const char *fe_trace_origin(const struct fe_trace_reader *r, enum fe_origin_key 
 /* How many events so far were not the requests that were asked for. */
 uint64_t fe_trace_skipped(const struct fe_trace_reader *r);
 
+/* At the end of a trace: whether requests are missing there, because what wrote it could not write
+ * more or was stopped.  A text that says it has an end lacks it; or the last line of one that flashemu
+ * wrote is not whole.  Other formats, and older traces, do not tell. */
+bool fe_trace_is_cut(const struct fe_trace_reader *r);
+
+/* Whether the trace says that it has an end; known when its origin is. */
+bool fe_trace_says_end(const struct fe_trace_reader *r);
+
 /* Bytes taken from the file so far, for a progress bar. */
 uint64_t fe_trace_consumed(const struct fe_trace_reader *r);
 
@@ -151,6 +159,8 @@ struct fe_trace_writer_options {
     const struct fe_origin *origin; /* text: written behind the first line; NULL = none.  Used
                                        while the writer is opened only */
     bool lossy;         /* leaves out what the format cannot hold instead of failing */
+    bool says_end;      /* text: says in front that there will be an end, so that a reader knows
+                           when it is missing */
 };
 
 /* Writes to f, which stays the caller's.  Opening writes the first lines of the format.  -EINVAL with
@@ -171,6 +181,10 @@ int fe_trace_write(struct fe_trace_writer *w, const struct fe_trace_rec *recs, u
 
 /* Hands to the file what is buffered: -EIO etc. with message. */
 int fe_trace_flush(struct fe_trace_writer *w, struct fe_err *err);
+
+/* Behind the last record of a text that says_end, unless records are missing: the line that a reader
+ * looks for.  Does nothing for other writers.  The host's error with message. */
+int fe_trace_write_end(struct fe_trace_writer *w, struct fe_err *err);
 
 /* Writes the last lines of the format, flushes and frees; err may be NULL.  After a failed
  * write it only frees. */

@@ -5,7 +5,10 @@
 import os
 import re
 import shutil
+import signal
+import subprocess
 import sys
+import time
 
 from flashemu_lab_bench import FLASHEMU, LAB, TOP, good, good_json, lab, read, write
 from flashemu_bash import Bash
@@ -133,6 +136,20 @@ def test_what_was_meant():
         code, out, err = lab(*words)
         assert code == 2 and out == "" and err.count("\n") == 1 and want in err, (words, err)
     assert good("-V") == good("--version") == good("advise", "-V") == good("run", "--version")
+
+
+def test_ctrl_c_while_modules_are_loaded():
+    """numpy takes long here, and says when it is being loaded."""
+    os.mkdir("slow")
+    write("slow/numpy.py", "import time\nopen('loading', 'w').close()\ntime.sleep(3600)\n")
+    p = subprocess.Popen([sys.executable, LAB, "advise", "ideal"], text=True, stdout=subprocess.PIPE,
+                         stderr=subprocess.PIPE, env=dict(os.environ, PYTHONPATH="slow"))
+    while not os.path.exists("loading"):
+        assert p.poll() is None, p.communicate()
+        time.sleep(0.01)
+    p.send_signal(signal.SIGINT)
+    out, err = p.communicate()
+    assert (p.returncode, out, err) == (130, "", "flashemu-lab: interrupted\n"), err
 
 
 def test_the_manual_has_every_command_and_option():

@@ -6,9 +6,10 @@ import errno
 import os
 import tempfile
 import threading
+import time
 
 from flashemu_server import PLUGIN, Ctl, Server, fails, has_all, refused, run, run_nbdkit
-from flashemu_tool import good_json
+from flashemu_tool import call, good_json
 
 KB = 1024
 OPTIONS = ("device.discard=yes", "cache.size=64K")
@@ -32,6 +33,8 @@ def records_of(path):
     with open(path) as f:
         lines = f.read().splitlines()
     assert lines[0] == "# flashemu trace 1", lines[:1]
+    if "# end: the last line is '# end'" in lines and lines[-1] == "# end":
+        lines.pop()
     records = [line for line in lines if not line.startswith("#")]
     assert lines[len(lines) - len(records):] == records  # what the file says of itself comes first
     return [Record(line) for line in records]
@@ -83,7 +86,8 @@ def test_a_trace_says_where_it_comes_from():
                     "seed=7") as s:
             s.terminate()
         with open(f.trace) as file:
-            told = dict(line[2:].rstrip().split(": ", 1) for line in list(file)[1:])
+            told = dict(line[2:].rstrip().split(": ", 1) for line in list(file)[1:-1])
+        assert told.pop("end") == "the last line is '# end'"
         assert told["profile"] == "ssd-page" and told["seed"] == "7", told
         assert told["overrides"] == "link.queue_depth=3" and told["version"], told
         assert "nbdkit" in told["command"] and "link.queue_depth=3" in told["command"], told
@@ -278,6 +282,79 @@ def test_a_stalled_disk_ends_the_trace_and_not_the_device():
             lines = [line for line in lines if not line.startswith("#")]
             assert len(lines) == trace["records"] and lines[-1].startswith("%d read" % 0)
             assert s.text().count("the trace ends after") == 1, s.text()
+
+
+MISSING = ("requests are missing at its end: what wrote it still runs, was killed, or could not write "
+           "more, as on a full disk")
+
+
+def said_of(trace):
+    """What trace, replay, cuts and report say of a trace, which must be the same; "" if nothing."""
+    page = trace + ".html"
+    notes = set()
+    for words in (["trace", trace], ["replay", "ideal", trace], ["cuts", "ideal", trace, "--cuts", "1"],
+                  ["report", trace, "-o", page]):
+        code, _, err = call(*words)
+        assert code == 0, (words, err)
+        notes.add(err)
+        assert call(*words, "-q")[2] == "", words
+    assert len(notes) == 1, notes
+    with open(page) as file:
+        assert (MISSING in file.read()) == (notes != {""}), notes
+    return notes.pop()
+
+
+def test_a_trace_that_was_cut_off_says_so():
+    """By a disk that becomes full, by kill -9, and while the server runs; no trace that has ended."""
+    for end in ("whole", "runs", "killed", "full", "torn"):
+        with Folder() as f:
+            limit = ["prlimit", "--fsize=8192"] if end == "full" else []
+            with Server("ideal", "clock=virtual", "trace=" + f.trace, before=limit) as s:
+                h = s.connect()
+                for i in range(1000):
+                    h.pread(512, 512 * i)
+                while end != "full" and os.path.getsize(f.trace) < 7000:  # it is behind by a pause
+                    time.sleep(0.01)
+                h.shutdown()
+                if end == "runs":
+                    assert said_of(f.trace) == "flashemu: note: %s: %s\n" % (f.trace, MISSING)
+                if end == "full":
+                    while not s.stats()["trace"]["ended"]:
+                        time.sleep(0.01)
+                    assert "File too large" in s.stats()["trace"]["ended"]
+                if end == "killed":
+                    s.proc.kill()
+                    s.wait()
+                else:
+                    assert s.terminate() == 0
+            if end == "torn":  # as `flashemu trace` leaves it behind > on a full disk
+                code, out, _ = call("trace", f.trace)
+                text = out[:-len("12 512\n# end\n")]
+                with open(f.trace, "w") as file:
+                    file.write(text)
+                code, _, err = call("trace", f.trace)
+                line = text.count("\n") + 1
+                assert code == 2 and err.startswith("flashemu: %s:%d: " % (f.trace, line)), err
+                assert err.endswith("; the file ends within this line\n"), err
+            elif end in ("whole", "runs"):
+                with open(f.trace) as file:
+                    assert file.read().count(" read ") == 1000
+                assert said_of(f.trace) == ""
+            else:
+                assert said_of(f.trace) == "flashemu: note: %s: %s\n" % (f.trace, MISSING), end
+            if end in ("whole", "full"):  # what is made of a trace says the same
+                copy = f.trace + ".copy"
+                assert call("trace", f.trace, "-o", copy)[0] == 0
+                assert said_of(copy).replace(".copy", "") == said_of(f.trace)
+
+
+def test_a_last_line_without_an_end():
+    """Of a trace that somebody typed it is none of our business."""
+    with Folder() as f:
+        for first, note in (("", False), ("# version: 0.3.0\n", True)):
+            with open(f.trace, "w") as file:
+                file.write("# flashemu trace 1\n" + first + "0 read 0 512\n0 read 512 512")
+            assert (MISSING in call("trace", f.trace)[2]) == note
 
 
 def test_stats_of_a_trace_that_goes_on():

@@ -17,7 +17,7 @@ enum { BATCH = 1024, MAX_OPTIONS = 64 };
 struct target {
     const char *path; /* NULL or "-" = standard output */
     const char *format, *device;
-    bool lossy;
+    bool lossy, says_end;
     struct output output;
     struct fe_trace_writer *writer;
 };
@@ -30,6 +30,7 @@ static int target_open(struct target *t, const char *input, const struct fe_orig
         .device = t->device,
         .origin = origin,
         .lossy = t->lossy,
+        .says_end = t->says_end,
     };
 
     int r = t->format ? fe_trace_format_find(&options.format, t->format, err) : 0;
@@ -192,12 +193,15 @@ static int convert(const char *path, const struct fe_trace_options *options,
         return tool_fail(&err);
     n = source_read(&source, recs, BATCH, &err); /* with what the trace says about its origin */
     source_origin(&source, &from);
+    target->says_end = source.reader && fe_trace_says_end(source.reader);
     int code = n < 0 ? n : target_open(target, path, &from.origin, &err);
     for (; code == 0 && n > 0; n = source_read(&source, recs, BATCH, &err))
         code = fe_trace_write(target->writer, recs, (uint32_t)n, &err);
+    if (code == 0 && n == 0 && !source_missing(&source))
+        code = fe_trace_write_end(target->writer, &err);
     code = target_close(target, code == 0 && n < 0 ? n : code, &err);
     if (code == 0)
-        source_report_skipped(&source);
+        source_report_rest(&source);
     source_close(&source);
     return code < 0 ? tool_fail(&err) : tool_finish(TOOL_OK);
 }

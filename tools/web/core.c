@@ -38,6 +38,11 @@ int tool_error(const char *fmt, ...)
     return TOOL_USAGE;
 }
 
+bool tool_is_quiet(void)
+{
+    return true;
+}
+
 struct fe_origin tool_origin(void)
 {
     return (struct fe_origin){.version = fe_version};

@@ -102,6 +102,8 @@ struct fe_trace_reader {
     char *buf; /* [start, end) has been read and not yet been parsed */
     size_t start, end, cap;
     bool eof, has_records;
+    bool is_torn;              /* the last line has no line end */
+    bool says_end, has_end;    /* text: there is to be an end; it has been read */
     uint64_t line, consumed, skipped, n_read;
 
     char origin[FE_N_ORIGIN_KEYS][256]; /* empty = the trace does not say */

@@ -9,6 +9,9 @@
  *     250000 flush 0 0
  *     250000 mark the first record is safe
  *
+ * A server cannot know whether its disk becomes full, or whether it is killed.  So its trace has a
+ * line `# end: ...` in front, and `# end` as the last one; without that one, requests are missing.
+ *
  * The four fixed fields come first.  They are parsed by hand, because a replay reads millions of
  * lines of this format a second.  The attributes behind them are rare and are looked up by
  * name.
@@ -19,6 +22,8 @@
 
 static const char header[] = "# flashemu trace 1";
 static const char header_any[] = "# flashemu trace ";
+static const char promise[] = "# end: the last line is '# end'";
+static const char end_line[] = "# end";
 
 static const char *const op_names[] = {
     [FE_REQ_READ] = "read",
@@ -169,8 +174,14 @@ static int parse(struct fe_trace_reader *r, struct fe_span line, struct fe_trace
     if (*p == '#') {
         if (r->line == 1 && detect(line) && !fe_span_is(line, header))
             return fe_trace_bad(r, err, "this flashemu reads version 1 of the format only");
-        if (r->n_read == 0)
+        if (fe_span_is(line, promise)) { /* several traces in one file: the last one counts */
+            r->says_end = true;
+            r->has_end = false;
+        } else if (fe_span_is(line, end_line)) {
+            r->has_end = true;
+        } else if (r->n_read == 0) {
             fe_trace_take_origin(r, line);
+        }
         return 0;
     }
     if (!take_u64(&p, end, &rec->time_ns))
@@ -190,9 +201,28 @@ static int parse(struct fe_trace_reader *r, struct fe_span line, struct fe_trace
     return p == end ? 1 : parse_attributes(r, (struct fe_span){p, (size_t)(end - p)}, rec, err);
 }
 
+static int put_line(struct fe_trace_writer *w, const char *line, struct fe_err *err)
+{
+    char *p = fe_trace_room(w, err);
+
+    if (!p)
+        return w->broken;
+    p = fe_put_text(p, line);
+    *p++ = '\n';
+    return fe_trace_used(w, p);
+}
+
 static int begin(struct fe_trace_writer *w, struct fe_err *err)
 {
-    return fe_trace_put_header(w, header, err);
+    int code = fe_trace_put_header(w, header, err);
+    return code == 0 && w->opt.says_end ? put_line(w, promise, err) : code;
+}
+
+int fe_trace_write_end(struct fe_trace_writer *w, struct fe_err *err)
+{
+    if (!w->opt.says_end || w->opt.format != &fe_trace_text)
+        return 0;
+    return w->broken ? w->broken : put_line(w, end_line, err);
 }
 
 static char *put_attribute(char *p, const char *key, uint64_t n)

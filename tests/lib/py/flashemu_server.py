@@ -33,15 +33,15 @@ PLUGIN = from_env("FLASHEMU_PLUGIN")
 
 
 class Server:
-    """nbdkit with the plugin, in the foreground, on a Unix socket."""
+    """nbdkit with the plugin, in the foreground, on a Unix socket; `before` is what starts it."""
 
-    def __init__(self, *params, options=(), control=True, folder=None, umask=0o022):
+    def __init__(self, *params, options=(), control=True, folder=None, umask=0o022, before=()):
         self.folder = tempfile.mkdtemp(prefix="fe")
         self.socket = os.path.join(self.folder, "nbd")
         self.control = os.path.join(folder or self.folder, "ctl")
         self.handles = weakref.WeakSet()
         self.uri = "nbd+unix:///?socket=" + self.socket
-        argv = [NBDKIT, "-f", "-U", self.socket, *options, PLUGIN, *params]
+        argv = [*before, NBDKIT, "-f", "-U", self.socket, *options, PLUGIN, *params]
         if control:
             argv.append("control=" + self.control)
         self.log = open(os.path.join(self.folder, "log"), "w+")

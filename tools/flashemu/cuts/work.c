@@ -2,6 +2,8 @@
 #include "cuts/cuts.h"
 
 #include "gzfile.h"
+#include "replay/source.h"
+#include "tool.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -119,6 +121,8 @@ int cuts_work_load(struct cuts_work *w, const char *trace, const char *data,
         r = fe_trace_reader_open(&w->reader, w->file, trace, &opt, err);
     if (r == 0)
         r = read_recs(w, trace, dev, err);
+    if (r == 0 && fe_trace_is_cut(w->reader) && !tool_is_quiet())
+        tool_error("note: %.200s: " SOURCE_CUT, trace);
     if (r == 0)
         r = open_data(w, trace, data, err);
     uint8_t *buf = r == 0 ? malloc((size_t)w->longest + 1) : NULL;

@@ -42,7 +42,7 @@ static int run_source(const struct command *c, struct replay *r, const char *arg
                ? fe_err_set(err, EINVAL, "%.200s: a recording has no times for --timed", arg)
                : replay_run(r, &source, err);
     if (code == 0)
-        source_report_skipped(&source);
+        source_report_rest(&source);
     source_close(&source);
     return code;
 }

@@ -85,12 +85,19 @@ void source_close(struct source *s)
     *s = (struct source){0};
 }
 
-void source_report_skipped(const struct source *s)
+const char *source_missing(const struct source *s)
+{
+    return s->reader && fe_trace_is_cut(s->reader) ? SOURCE_CUT : NULL;
+}
+
+void source_report_rest(const struct source *s)
 {
     uint64_t skipped = s->reader ? fe_trace_skipped(s->reader) : 0;
 
     if (skipped > 0)
         tool_error("%s: %" PRIu64 " events were not the requests asked for", s->name, skipped);
+    if (source_missing(s) && !tool_is_quiet())
+        tool_error("note: %.200s: %s", s->name, source_missing(s));
 }
 
 /* Reads up to the next border of a recording, and moves the records. */

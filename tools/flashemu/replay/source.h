@@ -25,6 +25,11 @@ struct source {
     uint64_t total, done; /* bytes of a file, records of a pattern; total 0 = not known */
 };
 
+/* What is said of a trace that is cut. */
+#define SOURCE_CUT \
+    "requests are missing at its end: what wrote it still runs, was killed, or could not write more, " \
+    "as on a full disk"
+
 /* The letters that --event takes. */
 #define SOURCE_EVENTS "D Q G I C"
 
@@ -39,8 +44,12 @@ int source_open(struct source *s, const char *arg, const struct fe_trace_options
                 const struct fe_pattern_env *env, uint64_t max_transfer, struct fe_err *err);
 void source_close(struct source *s);
 
-/* Says on standard error how many events of the trace were not the requests asked for, if any. */
-void source_report_skipped(const struct source *s);
+/* At the end: says on standard error how many events of the trace were not the requests asked for, if
+ * any, and as a note whether requests are missing at its end. */
+void source_report_rest(const struct source *s);
+
+/* What that note says; NULL = none is missing, as far as the trace tells. */
+const char *source_missing(const struct source *s);
 
 /* Reads records; the same contract as fe_trace_read.  Of a recording, a call delivers either
  * records that count or records of the warm-up. */

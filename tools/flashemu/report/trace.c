@@ -74,6 +74,8 @@ static int read_all(struct report_trace *t, FILE *out, const char *path, struct 
         report_table_begin(out);
         if (source_origin(&source, &from))
             report_origin(out, &from.origin, ret);
+        t->missing = source_missing(&source);
+        source_report_rest(&source);
     }
     source_close(&source);
     r = n < 0 ? n : r;
@@ -190,6 +192,8 @@ static void print_numbers(FILE *out, const struct report_trace *t)
 {
     char span[FE_ROUNDED_MAX];
 
+    if (t->missing)
+        report_row(out, "incomplete", "%s", t->missing);
     if (t->timed)
         report_row(out, "time", "%s", fe_time_text((double)(t->end_ns - t->begin_ns), span));
     for (int type = 0; type < FE_N_REQ_TYPES; type++)

@@ -31,6 +31,7 @@ struct report_trace {
     size_t n_latency[FE_N_REQ_TYPES];
     struct fe_commits commits; /* of requests with a completion */
     uint64_t begin_ns, end_ns, max_end, failed;
+    const char *missing; /* what is said of a trace that is cut; NULL = it is not */
     double programmed; /* bytes; 0 = not recorded */
     bool timed; /* false: the x axis is the number of the request */
 };

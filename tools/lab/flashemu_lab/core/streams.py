@@ -89,8 +89,8 @@ def _prepared() -> Iterator[None]:
 
 def run(perform: Callable[[], int]) -> int:
     """Performs a command and returns the exit code of the program: that of the command; that of a
-    LabError, whose lines go to standard error; 0 if nobody reads the output any more; 130 if a
-    signal came."""
+    LabError, whose lines go to standard error; 0 if nobody reads the output any more; 130, after
+    a line, if a signal came."""
     try:
         with _prepared():
             return perform()
@@ -102,4 +102,5 @@ def run(perform: Callable[[], int]) -> int:
         _leave_output()
         return 0
     except KeyboardInterrupt:
+        print("flashemu-lab: interrupted", file=sys.stderr)
         return 130
