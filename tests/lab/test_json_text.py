@@ -22,7 +22,8 @@ from flashemu_lab.core.json_text import loads, record
 from flashemu_lab.core.units import quantity, whole
 from flashemu_lab.crash import power_cuts, results
 from flashemu_lab.experiment import table
-from flashemu_lab.report.page import page
+from flashemu_lab.report import html
+from flashemu_lab.report.page import document, page
 from flashemu_lab.recording import recordings
 from flashemu_lab.report.svg import text
 
@@ -145,6 +146,25 @@ def test_control_characters_in_pictures():
     good("run", "x.toml", "-o", "x")
     xml.etree.ElementTree.fromstring(read("x/figure-01.svg"))
     assert not re.search("[\0-\x08\x0b\x0c\x0e-\x1f]", read("x/index.html"))
+
+
+def test_text_is_escaped_wherever_a_template_puts_it():
+    bad_text, told = "<b>&'\x07", "&lt;b&gt;&amp;&#x27;\ufffd"
+    for name, values, count in (
+            ("fold", (bad_text, bad_text), 2), ("headed", (bad_text, bad_text), 2),
+            ("items", ([bad_text, bad_text],), 2), ("code", (bad_text,), 1),
+            ("pre", (bad_text,), 1), ("notes", (bad_text,), 1), ("pictures", ([bad_text],), None),
+            ("table", ([(bad_text, True)], [[bad_text]], False), 2),
+            ("again", (bad_text, bad_text), 2), ("replay", (bad_text,), 1),
+            ("other", (bad_text, bad_text), 2), ("cuts", (bad_text,), 1),
+            ("requests", ([{"flush": False, "x": 1, "y": 2, "width": 3, "height": 4,
+                            "color": "#59c", "title": bad_text}],), 1)):
+        made = html.part(name, *values)
+        assert "<b>" not in made and (count is None or made.count(told) == count), (name, made)
+    for made in (document(bad_text, bad_text, bad_text, [bad_text] * 9, []),
+                 html.render("junit.xml", device=bad_text, broken=[(bad_text,) * 3], kept=1,
+                             unknown=2)):
+        assert "<b>" not in made and made.count(told) == (13 if "main" in made else 6), made
 
 
 def places(value, at=()):

@@ -10,9 +10,10 @@ from flashemu_lab_started import Started
 from flashemu_script import PROGRAM_HANG_S, ended, from_env, skip
 
 try:
+    import jinja2  # noqa: F401
     import numpy  # noqa: F401
-except ImportError:
-    skip("no Python module numpy")
+except ImportError as e:
+    skip("no Python module %s" % e.name)
 
 TOP = os.path.realpath(os.path.join(os.path.dirname(__file__), "../../.."))
 LAB = os.path.join(TOP, "tools/lab/flashemu-lab")

@@ -9,7 +9,9 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..core.markup import escape
+from markupsafe import Markup
+
+from ..report import html
 from ..report.page import document
 from ..runs.run import Json
 from .checks import Verdict
@@ -133,20 +135,11 @@ def to_json(judged: Judged) -> str:
 
 def to_junit(judged: Judged) -> str:
     """For a system that shows tests: one for each broken state, and one for all that are kept."""
-    work = judged.recording.work
-    device = escape(work.profile, True)
-    cases = [f'<testcase classname="{device}" name="{escape(v.state.id, True)}">'
-             f'<failure message="{escape(v.reason(), True)}">'
-             f"{escape(command_of(judged.recording, v.state))}</failure></testcase>"
-             for v in judged.broken]
-    kept, unknown = len(judged.of("kept")), len(judged.of("unknown"))
-    cases.append(f'<testcase classname="{device}" name="{kept} states are kept"/>')
-    if unknown:
-        cases.append(f'<testcase classname="{device}" name="{unknown} states"><skipped '
-                     'message="the check cannot tell"/></testcase>')
-    return ('<?xml version="1.0" encoding="UTF-8"?>\n'
-            f'<testsuite name="power cuts" tests="{len(cases)}" failures="{len(judged.broken)}" '
-            f'skipped="{1 if unknown else 0}">\n' + "\n".join(cases) + "\n</testsuite>\n")
+    return html.render(
+        "junit.xml", device=judged.recording.work.profile,
+        broken=[(v.state.id, v.reason(), command_of(judged.recording, v.state))
+                for v in judged.broken],
+        kept=len(judged.of("kept")), unknown=len(judged.of("unknown")))
 
 
 # --- the page ---
@@ -197,47 +190,41 @@ def _word(fate: Fate) -> str:
     return "lost" if fate.lost >= fate.request.length else f"{fate.lost} bytes lost"
 
 
-def _picture(shown: list[Fate]) -> str:
+def _picture(shown: list[Fate]) -> Markup:
     """Time goes to the right, one column for each request; addresses that were used go down."""
     edges = sorted({at for f in shown if f.request.length
                     for at in (f.request.offset, f.request.offset + f.request.length)})
     rank = {at: i for i, at in enumerate(edges)}
     width, height = 900 / max(len(shown), 1), 300 / max(len(edges) - 1, 1)
-    parts = []
+    boxes: list[dict[str, object]] = []
     for i, f in enumerate(shown):
-        r = f.request
+        r, x = f.request, f"{i * width:.1f}"
         if r.op == "flush":
-            parts.append(f'<line x1="{i * width:.1f}" x2="{i * width:.1f}" y1="0" y2="300" '
-                         'stroke="currentColor" stroke-dasharray="3 3"><title>flush</title></line>')
+            boxes.append({"flush": True, "x": x})
         if r.op not in ("write", "trim"):
             continue
         top, bottom = rank[r.offset] * height, rank[r.offset + r.length] * height
         color = "#c33" if f.lost else "#3a6" if f.durable else "#59c" if f.answered else "#bbb"
-        title = f"request {r.number}: {r.op} {r.length} at {r.offset}, {_word(f)}"
-        parts.append(f'<rect x="{i * width:.1f}" y="{top:.1f}" width="{max(width, 2):.1f}" '
-                     f'height="{max(bottom - top, 2):.1f}" fill="{color}"><title>{escape(title)}'
-                     "</title></rect>")
-    return ('<svg viewBox="0 0 900 300" role="img" style="width:100%">' + "".join(parts) + "</svg>"
-            '<p class="notes">Requests go to the right, addresses down. Green was durable, blue '
-            "acknowledged, grey under way, red is what the host does not find. A dashed line is a "
-            "flush.</p>")
+        boxes.append({
+            "flush": False, "x": x, "y": f"{top:.1f}", "width": f"{max(width, 2):.1f}",
+            "height": f"{max(bottom - top, 2):.1f}", "color": color,
+            "title": f"request {r.number}: {r.op} {r.length} at {r.offset}, {_word(f)}"})
+    return html.part("requests", boxes)
 
 
-def _table(heads: list[str], rows: list[list[str]]) -> str:
-    def cells(tag: str, row: list[str]) -> str:
-        return "".join(f"<{tag}>{escape(c)}</{tag}>" for c in row)
-    body = "\n".join(f"<tr>{cells('td', row)}</tr>" for row in rows)
-    return (f'<div class="scroll rows"><table><thead><tr>{cells("th", heads)}</tr></thead><tbody>\n'
-            f"{body}\n</tbody></table></div>")
+def _table(heads: list[str], rows: list[list[str]]) -> Markup:
+    return html.table([(head, False) for head in heads], rows)
 
 
 def to_page(judged: Judged) -> str:
     """A page that needs nothing else."""
     requests, marks = read_trace(judged.recording.trace)
-    work, parts = judged.recording.work, []
+    work = judged.recording.work
+    parts: list[Markup] = []
     if judged.broken:
         shown = fates(judged.broken[0].state, requests)[-_SHOWN:]
-        parts.append("<h2>The earliest cut that breaks a promise</h2>" + _picture(shown))
+        parts.append(html.part("headed", "The earliest cut that breaks a promise",
+                               _picture(shown)))
         parts.append(_table(
             ["request", "", "offset", "bytes", "arrived ms", "answered ms", "acknowledged",
              "durable", "after the cut"],
@@ -245,15 +232,15 @@ def to_page(judged: Judged) -> str:
               str(f.request.offset), str(f.request.length), f"{f.request.arrival / 1e6:.3f}",
               f"{f.request.done / 1e6:.3f}", "yes" if f.answered else "no",
               "yes" if f.durable else "no", _word(f)] for f in shown]))
-        parts.append(f"<h2>All {len(judged.broken)} broken states</h2>" + _table(
+        parts.append(html.part("headed", f"All {len(judged.broken)} broken states", _table(
             ["cut", "where", "how the check ended", "the command that judges it again"],
             [[v.state.id, _place(v.state, requests, marks), v.reason(),
-              command_of(judged.recording, v.state)] for v in judged.broken]))
+              command_of(judged.recording, v.state)] for v in judged.broken])))
     device = " ".join([work.profile, *work.settings, f"seed={work.seed}"])
-    parts.append("<h2>How it was done</h2>" + _table(
+    parts.append(html.part("headed", "How it was done", _table(
         ["device", "filesystem", "run", "check", "program"],
         [[device, " ".join([work.fs, work.mount]).strip() or "none", work.run, work.check,
-          judged.program]]))
+          judged.program]])))
     return document("cuts", "What does a power cut break?",
                     "A program works, the power fails at every operation of the chip, and a check "
                     "looks at each state that is left.", sentences(judged), parts)

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any, Callable
 
+from markupsafe import Markup
+
 from ..core.errors import LabError
 from ..core.json_text import loads, member, record, wrong
-from ..core.markup import escape
 from ..core.text import listed
 from ..core.units import number
-from ..report import charts
+from ..report import charts, html
 from ..report.page import document, grid
 from ..runs.program import Outcome
 from ..runs.run import Json
@@ -258,19 +259,16 @@ def _bars(groups: list[Group], title: str, y_name: str, values: list[float]) -> 
                                          max(values)))
 
 
-def _html_table(heads: list[str], rows: list[list[str]], words: int) -> str:
-    def cells(tag: str, row: list[str]) -> str:
-        return "".join(f'<{tag}{"" if i < words else " class=n"}>{escape(c)}</{tag}>'
-                       for i, c in enumerate(row))
-    body = "\n".join(f"<tr>{cells('td', row)}</tr>" for row in rows)
-    return (f'<div class="scroll rows"><table><thead><tr>{cells("th", heads)}</tr></thead><tbody>\n'
-            f"{body}\n</tbody></table></div>")
+def _table(heading: str, heads: list[str], rows: list[list[str]], words: int) -> Markup:
+    """Under its heading; the first columns are words, the others numbers."""
+    return html.part("headed", heading, html.table([(head, i >= words) for i, head in
+                                                    enumerate(heads)], rows))
 
 
 def to_page(crashed: Crashed) -> str:
     """A page that needs nothing else."""
     groups = crashed.groups()
-    parts = []
+    parts: list[Markup] = []
     if groups:
         figures = (
             ("Synced, and yet lost or damaged", "% of what was synced",
@@ -281,7 +279,8 @@ def to_page(crashed: Crashed) -> str:
             ("Mounting again", "ms (median)", [median(g.mounts) / 1e6 for g in groups]))
         parts.append(grid("Figures", [_bars(groups, title, unit, values)
                                       for title, unit, values in figures if max(values) > 0]))
-        parts.append("<h2>By device, filesystem and workload</h2>" + _html_table(
+        parts.append(_table(
+            "By device, filesystem and workload",
             [head for head, _ in _COLUMNS], [[cell(g) for _, cell in _COLUMNS] for g in groups], 3))
     rows = []
     for done in crashed.rows:
@@ -289,16 +288,11 @@ def to_page(crashed: Crashed) -> str:
         rows.append([done.id, str(result.get("mounted", done.outcome.message)),
                      str(result.get("fsck", "-")), done.command, str(done.writes),
                      *(str(result.get(c, "-")) for c in COUNTS)])
-    parts.append(f"<h2>All {len(rows)} cuts</h2>" + _html_table(
+    parts.append(_table(
+        f"All {len(rows)} cuts",
         ["cut", "mounted", "fsck", "the command that does the cut again", "after writes",
          "synced", "lost", "damaged", "not synced", "whole", "in part", "gone", "other"], rows, 4))
-    parts.append(
-        '<h2>How it was done</h2><p class="notes">The power fails after a number of writes that '
-        "the seed decides. What was synced is a file, a record or a block that fsync had "
-        "confirmed; it must be there, byte for byte. What was in part there may be an empty file. "
-        "Times are those of the device. A kernel decides by its own clock when it writes, so a cut "
-        f"that is done again may hit another moment. The program was flashemu "
-        f"{escape(crashed.program)}.</p>")
+    parts.append(html.part("headed", "How it was done", html.part("cuts", crashed.program)))
     return document("crash", "What does a power cut leave?",
                     "Files are written, the power fails, and the filesystem is mounted again.",
                     sentences(crashed), parts)

@@ -14,12 +14,14 @@ import json
 import math
 from typing import Callable, Mapping, Sequence
 
-from ..core.markup import escape
+from markupsafe import Markup
+
 from ..core.text import listed
 from ..core.units import number
 from ..measurement.schema import Measurement, Point
 from ..probe import next_step, speaking
 from ..probe.datasheet import bytes_text
+from ..report import html
 from ..report.charts import Chart, Series, line_chart
 from ..report.page import document, grid
 from . import rows_in_order, rules
@@ -442,35 +444,33 @@ def _figure(name: str, rows: dict[int, tuple[float, float | None]]) -> str:
     return line_chart(Chart(title, "size", labels, unit, series, True, min(values), max(values)))
 
 
-def table(heading: str, names: Sequence[str], rows: list[list[str]], numbers: int) -> str:
-    """A table whose last `numbers` columns are numbers, as HTML; cells are HTML."""
+def table(heading: str, names: Sequence[str], rows: Sequence[Sequence[str]], numbers: int
+          ) -> Markup:
+    """A table whose last `numbers` columns are numbers, under its heading."""
     first = len(names) - numbers
-    head = "".join(f"<th{' class=n' * (i >= first)}>{escape(n)}</th>" for i, n in enumerate(names))
-    body = "\n".join("<tr>" + "".join(f"<td{' class=n' * (i >= first)}>{c}</td>"
-                                      for i, c in enumerate(row)) + "</tr>" for row in rows)
-    return (f'<h2>{escape(heading)}</h2><div class="scroll rows"><table><thead><tr>{head}</tr>'
-            f"</thead><tbody>\n{body}\n</tbody></table></div>")
+    return html.part("headed", heading, html.table([(name, i >= first) for i, name in
+                                                    enumerate(names)], rows))
 
 
-def _keys(f: Fitted, m: Measurement, source: str) -> str:
-    rows = [[f"<code>{escape(key)}</code>", escape(value),
-             escape(provenance(f, m, key, source))] for key, value in f.keys().items()]
+def _keys(f: Fitted, m: Measurement, source: str) -> Markup:
+    rows = [[html.part("code", key), value, provenance(f, m, key, source)]
+            for key, value in f.keys().items()]
     return table("Every number, and where it comes from", ["key", "value", "from"], rows, 0)
 
 
-def _candidates(f: Fitted) -> str:
-    rows = [[escape(structure_text(t.structure)), f"{100 * t.error:.1f} %"] for t in f.tried]
+def _candidates(f: Fitted) -> Markup:
+    rows = [[structure_text(t.structure), f"{100 * t.error:.1f} %"] for t in f.tried]
     return table("Structures that the rules suggested", ["structure", "typical error, first fit"],
                   rows, 1)
 
 
 def points_table(m: Measurement, modelled: Sequence[float | None],
-                 errors: Sequence[float | None]) -> str:
-    """Every point, measured and of the model, and ln(model / measured), as HTML."""
+                 errors: Sequence[float | None]) -> Markup:
+    """Every point, measured and of the model, and ln(model / measured)."""
     rows = []
     for p, got, error in zip(m.points, modelled, errors):
         unit, scale = ("us", 1e3) if p.unit == "ns" else ("MB/s", 1e6)
-        rows.append([f"<code>{escape(p.text())}</code>", f"{number(p.value / scale)} {unit}",
+        rows.append([html.part("code", p.text()), f"{number(p.value / scale)} {unit}",
                      "-" if got is None else f"{number(got / scale)} {unit}",
                      "-" if error is None else percent_text(error)])
     return table(f"All {len(rows)} points", ["procedure and parameters", "measured", "model",

@@ -10,10 +10,10 @@ from __future__ import annotations
 import json
 import re
 
-from ..core.markup import escape
 from ..core.text import listed
 from ..measurement.schema import Measurement
 from ..probe import next_step
+from ..report import html
 from ..report.page import document, grid
 from .fit_result import errors_json, errors_text, figures, points_table, table
 from .fitting import Errors, summed
@@ -115,7 +115,7 @@ def to_json(r: Refined, m: Measurement, source: str, start: str, made_by: str) -
 
 def page(r: Refined, m: Measurement, source: str, start: str, made_by: str, text: str) -> str:
     """The page about a refined profile, which began as `text`."""
-    rows = [[f"<code>{escape(key)}</code>", escape(r.before[key]), escape(value)]
+    rows = [[html.part("code", key), r.before[key], value]
             for key, value in r.after.items()]
     return document("refine", m.name or source,
                     f"{start}, fitted to {source} by {made_by} with {r.comparisons} comparisons",

@@ -10,10 +10,12 @@ from __future__ import annotations
 import json
 from typing import Mapping
 
-from ..core.markup import escape
+from markupsafe import Markup
+
 from ..core.text import listed
 from ..measurement.schema import Measurement, Point
 from ..probe import next_step
+from ..report import html
 from ..report.page import document, grid
 from .fit_result import (errors_json, errors_text, figures, kinds_json, near_text, percent_text,
                          points_json, points_table, sections, sentence, table, test_name,
@@ -215,13 +217,13 @@ def page(r: Related, m: Measurement, source: str, made_by: str) -> str:
                      points_table(m, r.measured, r.errors)])
 
 
-def _keys(r: Related, m: Measurement, source: str) -> str:
-    rows = [[f"<code>{escape(key)}</code>", escape(value), escape(provenance(r, m, key, source))]
+def _keys(r: Related, m: Measurement, source: str) -> Markup:
+    rows = [[html.part("code", key), value, provenance(r, m, key, source)]
             for key, value in r.keys().items()]
     return table("Every number, and where it comes from", ["key", "value", "from"], rows, 0)
 
 
-def _candidates(tried: list[Card]) -> str:
-    rows = [[f"<code>{escape(c.relative)}</code>", f"{100 * c.error:.1f} %"] for c in tried]
+def _candidates(tried: list[Card]) -> Markup:
+    rows = [[html.part("code", c.relative), f"{100 * c.error:.1f} %"] for c in tried]
     return table("Shipped cards, the nearest with times of their own",
                  ["card", "typical error"], rows, 1)

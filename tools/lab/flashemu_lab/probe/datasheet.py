@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from typing import Sequence
 
-from ..core.markup import escape
+from markupsafe import Markup
+
 from ..core.units import number
 from ..measurement.schema import Measurement, Point
-from ..report import svg
+from ..report import html
 from ..report.charts import Chart, Series, line_chart
-from ..report.page import _STYLE as STYLE
 from .findings import Found
 from .tests import (behaviour, forged, partial_pages, structure, unit_crossings, unit_pairs,
                     unit_reads, unit_size)
@@ -311,34 +311,20 @@ def _short(count: int) -> str:
     return str(count)
 
 
-def _rows(points: Sequence[Point]) -> str:
+def _points(points: Sequence[Point]) -> Markup:
     rows = []
     for p in points:
         unit, scale = {"ns": ("us", 1e3), "1": ("times", 1.0)}.get(p.unit, ("MB/s", 1e6))
-        rows.append(f"<tr><td><code>{escape(p.text())}</code></td>"
-                    f'<td class="n">{number(p.value / scale)} {unit}</td></tr>')
-    return "\n".join(rows)
+        rows.append([html.part("code", p.text()), f"{number(p.value / scale)} {unit}"])
+    return html.table([("procedure and parameters", False), ("value", True)], rows)
 
 
 def datasheet(m: Measurement, found: Found, notes: Sequence[str], command: str = "probe") -> str:
     """The whole page; `notes` say what was left out and why, and what the points leave open."""
-    told = sentences(found)
-    name = m.name or m.host or "A flash device"
-    more = "".join(f"<li>{escape(s)}</li>" for s in told[1:])
-    left = "".join(f'<p class="notes">{escape(n)}</p>' for n in notes)
-    figures = "\n".join(_figures(m.points))
-    drawn = f'<h2>Figures</h2><div class="figures">{figures}</div>' if figures else ""
     about = "; ".join(text for text in (", through ".join(text for text in (
         bytes_text(m.capacity) if m.capacity else "", m.host) if text), m.state) if text)
-    return (
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width,initial-scale=1">'
-        f"<title>{escape(name)}</title><style>{STYLE}{svg.STYLE}</style></head><body><main>"
-        f'<p class="from">flashemu-lab {command}</p><h1>{escape(name)}</h1>'
-        f'<p class="question">{escape(about)}</p>'
-        f'<section class="answer"><p>{escape(told[0])}</p><ul>{more}</ul></section>{left}'
-        f'{drawn}<h2>All {len(m.points)} points</h2><div class="scroll rows"><table><thead><tr>'
-        '<th>procedure and parameters</th><th class="n">value</th></tr></thead><tbody>\n'
-        f"{_rows(m.points)}\n</tbody></table></div>"
-        f'<p class="notes">{escape(m.made_by)}. <code>flashemu verify PROFILE --against</code> '
-        "compares a profile with these points.</p></main></body></html>\n")
+    return html.render(
+        "datasheet.html", title=m.name or m.host or "A flash device", command=command, about=about,
+        sentences=sentences(found), left=notes, made_by=m.made_by,
+        figures=[Markup(drawn) for drawn in _figures(m.points)], points=_points(m.points),
+        count=len(m.points))
