@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the two halves of the adapter between nbdkit and the server share:
+ * What the parts of the adapter between nbdkit and the server share:
  *
  *     plugin.c     start, end, and what a client is told about the device
  *     requests.c   connections and their requests
+ *     exports.c    which device a connection gets
+ *     adapter.c    what these have in common
  */
 #ifndef FLASHEMU_PLUGIN_ADAPTER_H
 #define FLASHEMU_PLUGIN_ADAPTER_H

@@ -21,21 +21,8 @@
 
 #define THREAD_MODEL NBDKIT_THREAD_MODEL_PARALLEL
 
-NBDKIT_DLL_PUBLIC int flashemu_debug_request;
-NBDKIT_DLL_PUBLIC int flashemu_debug_nand;
-NBDKIT_DLL_PUBLIC int flashemu_debug_control;
-
-struct adapter adapter;
 static bool have_profile;
 static struct fe_control *control;
-
-void fe_debug(const char *fmt, ...)
-{
-    va_list ap;
-    va_start(ap, fmt);
-    nbdkit_vdebug(fmt, ap);
-    va_end(ap);
-}
 
 /* What a callback returns before the server serves. */
 static int answer(int r, const struct fe_err *err)
@@ -43,13 +30,6 @@ static int answer(int r, const struct fe_err *err)
     if (r < 0)
         nbdkit_error("%s", err->text);
     return r < 0 ? -1 : 0;
-}
-
-void fe_adapter_report_notice(struct fe_server *s)
-{
-    const char *notice = fe_server_take_notice(s);
-    if (notice)
-        fe_note("%s", notice);
 }
 
 /* ---- start and end ---- */

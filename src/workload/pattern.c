@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What all patterns share: options, the region, the stream of records.
+ * The table of patterns, and what all of them share: the stream of records.
  *
  * A kind of pattern only says where record i goes.  This file adds everything that all patterns
  * can have: a limit, flushes between the writes, FUA, pauses and times.
@@ -8,58 +8,60 @@
 #include "workload/pattern_impl.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-int fe_pattern_bad(const struct fe_pattern *p, struct fe_err *err, const char *fmt, ...)
-{
-    char text[256];
-    va_list ap;
+static const struct fe_pattern_kind *const families[] = {fe_pattern_basic, fe_pattern_uflip,
+                                                         fe_pattern_flashbench, fe_pattern_fat};
 
-    va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
-    va_end(ap);
-    return fe_err_set(err, EINVAL, "pattern %s: %s", p->kind->name, text);
+const struct fe_pattern_kind *fe_pattern_kind_at(unsigned i)
+{
+    for (unsigned f = 0; f < sizeof families / sizeof *families; f++)
+        for (const struct fe_pattern_kind *k = families[f]; k->name; k++)
+            if (i-- == 0)
+                return k;
+    return NULL;
 }
 
-static int must_be_sectors(const struct fe_pattern *p, enum fe_pattern_key key,
-                           struct fe_err *err)
+/* The kind of that name, or NULL. */
+static const struct fe_pattern_kind *kind_find(const char *name, size_t len)
 {
-    if (p->o.v[key] % p->env.sector_size == 0)
+    const struct fe_pattern_kind *k;
+
+    for (unsigned i = 0; (k = fe_pattern_kind_at(i)) != NULL; i++)
+        if (strlen(k->name) == len && memcmp(k->name, name, len) == 0)
+            return k;
+    return NULL;
+}
+
+/* Fails with -EINVAL and a message that lists the names of all kinds. */
+static int unknown(const char *name, size_t len, struct fe_err *err)
+{
+    const struct fe_pattern_kind *k;
+    char known[288];
+    size_t n = 0;
+
+    known[0] = '\0';
+    for (unsigned i = 0; (k = fe_pattern_kind_at(i)) != NULL && n < sizeof known; i++)
+        n += (size_t)snprintf(known + n, sizeof known - n, " %s", k->name);
+    return fe_err_set(err, EINVAL, "there is no pattern '%.*s'; known:%s",
+                      len > 60 ? 60 : (int)len, name, known);
+}
+
+int fe_pattern_help(FILE *out, const char *name, struct fe_err *err)
+{
+    const struct fe_pattern_kind *kind;
+
+    if (!name) {
+        for (unsigned i = 0; (kind = fe_pattern_kind_at(i)) != NULL; i++)
+            fprintf(out, "%-22s %s\n", kind->name, kind->help);
         return 0;
-    return fe_pattern_bad(p, err, "%s=%llu must be a multiple of the sector size %u",
-                          fe_pattern_key_name(key), (unsigned long long)p->o.v[key],
-                          p->env.sector_size);
-}
-
-int fe_pattern_region(struct fe_pattern *p, struct fe_err *err)
-{
-    uint64_t *v = p->o.v, capacity = p->env.capacity, end;
-    int ret = 0;
-
-    if (capacity && v[FE_PK_OFFSET] >= capacity)
-        return fe_pattern_bad(p, err, "offset=%llu is not below the capacity %llu",
-                              (unsigned long long)v[FE_PK_OFFSET], (unsigned long long)capacity);
-    if (!(p->o.given & FE_PK_BIT(SIZE)))
-        v[FE_PK_SIZE] = capacity ? capacity - v[FE_PK_OFFSET] : UINT64_C(1) << 30;
-    if (__builtin_add_overflow(v[FE_PK_OFFSET], v[FE_PK_SIZE], &end) ||
-        end > (capacity ? capacity : FE_TRACE_MAX_END))
-        return fe_pattern_bad(p, err, "offset=%llu and size=%llu end behind the capacity %llu",
-                              (unsigned long long)v[FE_PK_OFFSET],
-                              (unsigned long long)v[FE_PK_SIZE],
-                              (unsigned long long)(capacity ? capacity : FE_TRACE_MAX_END));
-    static const enum fe_pattern_key sizes[] = {FE_PK_OFFSET, FE_PK_SIZE, FE_PK_BS};
-    for (unsigned i = 0; ret == 0 && i < sizeof sizes / sizeof *sizes; i++)
-        ret = must_be_sectors(p, sizes[i], err);
-    if (ret < 0)
-        return ret;
-    p->n_blocks = v[FE_PK_SIZE] / v[FE_PK_BS];
-    if (p->n_blocks == 0)
-        return fe_pattern_bad(p, err, "bs=%llu is larger than size=%llu",
-                              (unsigned long long)v[FE_PK_BS], (unsigned long long)v[FE_PK_SIZE]);
-    if (!(p->o.given & FE_PK_BIT(COUNT)))
-        v[FE_PK_COUNT] = p->n_blocks;
+    }
+    kind = kind_find(name, strlen(name));
+    if (!kind)
+        return unknown(name, strlen(name), err);
+    fprintf(out, "%s: %s\n", kind->name, kind->help);
+    fe_pattern_keys_help(out, kind);
     return 0;
 }
 
@@ -70,9 +72,9 @@ static int parse_options(struct fe_pattern *p, const char *spec, const char *con
     size_t len = strcspn(spec, ",");
     int ret = 0;
 
-    p->kind = fe_pattern_kind_find(spec, len);
+    p->kind = kind_find(spec, len);
     if (!p->kind)
-        return fe_pattern_unknown(spec, len, err);
+        return unknown(spec, len, err);
     fe_pattern_set_defaults(p->kind, &p->o);
     while (ret == 0 && spec[len] == ',') {
         spec += len + 1;

@@ -107,16 +107,10 @@ struct fe_pattern {
     bool flush_due, ended;
 };
 
-/* --- pattern_options.c --- */
-
-/* The kind of that name, or NULL. */
-const struct fe_pattern_kind *fe_pattern_kind_find(const char *name, size_t len);
-
 /* The i-th kind in the order of the help; NULL after the last one. */
 const struct fe_pattern_kind *fe_pattern_kind_at(unsigned i);
 
-/* Fails with -EINVAL and a message that lists the names of all kinds. */
-int fe_pattern_unknown(const char *name, size_t len, struct fe_err *err);
+/* --- pattern_options.c --- */
 
 /* Reads "KEY=VALUE" into o.  -EINVAL with message. */
 int fe_pattern_set(const struct fe_pattern_kind *kind, struct fe_pattern_values *o,
@@ -125,8 +119,8 @@ int fe_pattern_set(const struct fe_pattern_kind *kind, struct fe_pattern_values 
 /* Sets the table's defaults, and then those of the kind.  No key counts as given. */
 void fe_pattern_set_defaults(const struct fe_pattern_kind *kind, struct fe_pattern_values *o);
 
-/* The name of a key, for messages. */
-const char *fe_pattern_key_name(enum fe_pattern_key key);
+/* Prints the options that a kind has. */
+void fe_pattern_keys_help(FILE *out, const struct fe_pattern_kind *kind);
 
 /* --- for kinds --- */
 

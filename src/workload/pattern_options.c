@@ -2,7 +2,8 @@
  *
  * The option table of the patterns.  It has one row for each key, with its type, range, default
  * and sentence.  Parser, range check and help come from this table.  A kind of pattern only says
- * which keys it takes, and which defaults it has instead of the table's.
+ * which keys it takes, and which defaults it has instead of the table's.  What kinds check of the
+ * values is here as well.
  */
 #include "workload/pattern_impl.h"
 
@@ -11,6 +12,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdarg.h>
 #include <string.h>
 
 enum type { SIZE, COUNT, SIGNED, TIME, SHARE, DECIMAL, BOOL, CHOICE };
@@ -89,46 +91,6 @@ static const struct key keys[FE_N_PATTERN_KEYS] = {
                     "granularity of FAT and directory writes; default: a sector"},
     [FE_PK_FSINFO] = {"fsinfo", BOOL, 0, 1, "no", NULL, "write the FSInfo sector at each update"},
 };
-
-static const struct fe_pattern_kind *const families[] = {fe_pattern_basic, fe_pattern_uflip,
-                                                         fe_pattern_flashbench, fe_pattern_fat};
-
-const struct fe_pattern_kind *fe_pattern_kind_at(unsigned i)
-{
-    for (unsigned f = 0; f < sizeof families / sizeof *families; f++)
-        for (const struct fe_pattern_kind *k = families[f]; k->name; k++)
-            if (i-- == 0)
-                return k;
-    return NULL;
-}
-
-const struct fe_pattern_kind *fe_pattern_kind_find(const char *name, size_t len)
-{
-    const struct fe_pattern_kind *k;
-
-    for (unsigned i = 0; (k = fe_pattern_kind_at(i)) != NULL; i++)
-        if (strlen(k->name) == len && memcmp(k->name, name, len) == 0)
-            return k;
-    return NULL;
-}
-
-int fe_pattern_unknown(const char *name, size_t len, struct fe_err *err)
-{
-    const struct fe_pattern_kind *k;
-    char known[288];
-    size_t n = 0;
-
-    known[0] = '\0';
-    for (unsigned i = 0; (k = fe_pattern_kind_at(i)) != NULL && n < sizeof known; i++)
-        n += (size_t)snprintf(known + n, sizeof known - n, " %s", k->name);
-    return fe_err_set(err, EINVAL, "there is no pattern '%.*s'; known:%s",
-                      len > 60 ? 60 : (int)len, name, known);
-}
-
-const char *fe_pattern_key_name(enum fe_pattern_key key)
-{
-    return keys[key].name;
-}
 
 /* Finds the text among "a|b|c" and stores its index.  Returns false if it is not there. */
 static bool find_choice(const char *choices, const char *text, size_t len, uint64_t *ret)
@@ -268,20 +230,10 @@ static const char *default_text(const struct fe_pattern_kind *kind, const struct
     return k->def ? k->def : "";
 }
 
-int fe_pattern_help(FILE *out, const char *name, struct fe_err *err)
+void fe_pattern_keys_help(FILE *out, const struct fe_pattern_kind *kind)
 {
-    const struct fe_pattern_kind *kind;
     char buf[32], head[64];
 
-    if (!name) {
-        for (unsigned i = 0; (kind = fe_pattern_kind_at(i)) != NULL; i++)
-            fprintf(out, "%-22s %s\n", kind->name, kind->help);
-        return 0;
-    }
-    kind = fe_pattern_kind_find(name, strlen(name));
-    if (!kind)
-        return fe_pattern_unknown(name, strlen(name), err);
-    fprintf(out, "%s: %s\n", kind->name, kind->help);
     for (unsigned i = 0; i < FE_N_PATTERN_KEYS; i++) {
         if (!(kind->keys >> i & 1))
             continue;
@@ -290,5 +242,57 @@ int fe_pattern_help(FILE *out, const char *name, struct fe_err *err)
         fprintf(out, "  %-20s %s%s%s%s\n", head, keys[i].help, keys[i].choices ? " (" : "",
                 keys[i].choices ? keys[i].choices : "", keys[i].choices ? ")" : "");
     }
+}
+
+/* ---- for kinds ---- */
+
+int fe_pattern_bad(const struct fe_pattern *p, struct fe_err *err, const char *fmt, ...)
+{
+    char text[256];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    return fe_err_set(err, EINVAL, "pattern %s: %s", p->kind->name, text);
+}
+
+static int must_be_sectors(const struct fe_pattern *p, enum fe_pattern_key key,
+                           struct fe_err *err)
+{
+    if (p->o.v[key] % p->env.sector_size == 0)
+        return 0;
+    return fe_pattern_bad(p, err, "%s=%llu must be a multiple of the sector size %u",
+                          keys[key].name, (unsigned long long)p->o.v[key],
+                          p->env.sector_size);
+}
+
+int fe_pattern_region(struct fe_pattern *p, struct fe_err *err)
+{
+    uint64_t *v = p->o.v, capacity = p->env.capacity, end;
+    int ret = 0;
+
+    if (capacity && v[FE_PK_OFFSET] >= capacity)
+        return fe_pattern_bad(p, err, "offset=%llu is not below the capacity %llu",
+                              (unsigned long long)v[FE_PK_OFFSET], (unsigned long long)capacity);
+    if (!(p->o.given & FE_PK_BIT(SIZE)))
+        v[FE_PK_SIZE] = capacity ? capacity - v[FE_PK_OFFSET] : UINT64_C(1) << 30;
+    if (__builtin_add_overflow(v[FE_PK_OFFSET], v[FE_PK_SIZE], &end) ||
+        end > (capacity ? capacity : FE_TRACE_MAX_END))
+        return fe_pattern_bad(p, err, "offset=%llu and size=%llu end behind the capacity %llu",
+                              (unsigned long long)v[FE_PK_OFFSET],
+                              (unsigned long long)v[FE_PK_SIZE],
+                              (unsigned long long)(capacity ? capacity : FE_TRACE_MAX_END));
+    static const enum fe_pattern_key sizes[] = {FE_PK_OFFSET, FE_PK_SIZE, FE_PK_BS};
+    for (unsigned i = 0; ret == 0 && i < sizeof sizes / sizeof *sizes; i++)
+        ret = must_be_sectors(p, sizes[i], err);
+    if (ret < 0)
+        return ret;
+    p->n_blocks = v[FE_PK_SIZE] / v[FE_PK_BS];
+    if (p->n_blocks == 0)
+        return fe_pattern_bad(p, err, "bs=%llu is larger than size=%llu",
+                              (unsigned long long)v[FE_PK_BS], (unsigned long long)v[FE_PK_SIZE]);
+    if (!(p->o.given & FE_PK_BIT(COUNT)))
+        v[FE_PK_COUNT] = p->n_blocks;
     return 0;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The table of formats, and what all formats share when a trace is read: lines, ranges,
- * errors.
+ * The table of formats, and what all of them share when a trace is read: lines and ranges.
  *
  * The reader takes large blocks from the file and finds the ends of lines itself.  A replay
  * simulates millions of requests a second and must not wait for stdio.  A line is handed to
@@ -18,11 +17,12 @@
  * everything in front of the bad line.
  */
 #include "workload/formats/columns.h"
+#include "workload/formats/foreign.h"
+#include "workload/formats/hold.h"
 
 #include "base/roff.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdlib.h>
 
 enum { READ_BYTES = 1 << 18, MAX_LINE = 1 << 16 };
@@ -88,94 +88,6 @@ void fe_trace_formats_roff(FILE *out)
         fprintf(out, ".It Cm %s\n", formats[i]->name);
         fe_roff_put(out, formats[i]->summary);
         fprintf(out, "%s.\n", formats[i]->put ? "" : READ_ONLY);
-    }
-}
-
-int fe_trace_bad(const struct fe_trace_reader *r, struct fe_err *err, const char *fmt, ...)
-{
-    char text[256];
-    va_list ap;
-
-    va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
-    va_end(ap);
-    return fe_err_set(err, EINVAL, "%s:%llu: %s%s", r->name, (unsigned long long)r->line, text,
-                      r->is_torn && r->n_read ? "; the file ends within this line" : "");
-}
-
-int fe_trace_wanted(struct fe_trace_reader *r, struct fe_span device, struct fe_err *err)
-{
-    if (r->opt.device)
-        return fe_span_is(device, r->opt.device);
-    if (r->device[0] == '\0')
-        memcpy(r->device, device.p, device.len);
-    if (!fe_span_is(device, r->device))
-        return fe_trace_bad(r, err, "requests of a second device %.*s after %s; --from-device says "
-                                    "which one is wanted", fe_span_shown(device), device.p,
-                            r->device);
-    return 1;
-}
-
-uint64_t fe_trace_since_first(struct fe_trace_reader *r, uint64_t ns)
-{
-    if (!r->has_first) {
-        r->has_first = true;
-        r->first_ns = ns;
-    }
-    return ns > r->first_ns ? ns - r->first_ns : 0;
-}
-
-void fe_trace_take_origin(struct fe_trace_reader *r, struct fe_span line)
-{
-    for (int key = 0; key < FE_N_ORIGIN_KEYS; key++) {
-        size_t len = strlen(fe_origin_names[key]);
-        if (line.len > len + 4 && memcmp(line.p, "# ", 2) == 0 &&
-            memcmp(line.p + 2, fe_origin_names[key], len) == 0 &&
-            memcmp(line.p + 2 + len, ": ", 2) == 0)
-            snprintf(r->origin[key], sizeof r->origin[key], "%.*s", (int)(line.len - len - 4),
-                     line.p + len + 4);
-    }
-}
-
-bool fe_trace_mark_ok(const char *text, size_t len)
-{
-    for (size_t i = 0; i < len; i++)
-        if ((unsigned char)text[i] < 0x20 || text[i] == 0x7f)
-            return false;
-    return len > 0 && len <= FE_TRACE_MARK_MAX && text[0] != ' ' && text[len - 1] != ' ';
-}
-
-struct fe_trace_text {
-    struct fe_trace_text *next;
-    char text[];
-};
-
-int fe_trace_take_mark(struct fe_trace_reader *r, struct fe_span text, struct fe_trace_rec *rec,
-                       struct fe_err *err)
-{
-    if (!fe_trace_mark_ok(text.p, text.len))
-        return fe_trace_bad(r, err, "a mark is 1 to %d bytes without control characters, and without "
-                                    "a blank at its ends", FE_TRACE_MARK_MAX);
-    if (!r->opt.marks)
-        return fe_trace_skip(r);
-    struct fe_trace_text *t = malloc(sizeof *t + text.len + 1);
-    if (!t)
-        return fe_err_nomem(err, "mark", sizeof *t + text.len + 1);
-    memcpy(t->text, text.p, text.len);
-    t->text[text.len] = '\0';
-    t->next = r->marks;
-    r->marks = t;
-    rec->type = FE_TRACE_MARK;
-    rec->mark = t->text;
-    return 1;
-}
-
-static void free_marks(struct fe_trace_reader *r)
-{
-    while (r->marks) {
-        struct fe_trace_text *next = r->marks->next;
-        free(r->marks);
-        r->marks = next;
     }
 }
 
@@ -354,7 +266,7 @@ void fe_trace_reader_close(struct fe_trace_reader *r)
     if (r->state && r->opt.format->free_state)
         r->opt.format->free_state(r->state);
     fe_trace_unhold(r);
-    free_marks(r);
+    fe_trace_free_marks(r);
     free(r->state);
     free(r->buf);
     free(r);

@@ -1,66 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What all formats share when a trace is written: the buffer and its errors.
- *
- * A format puts the text of a record directly into the writer's buffer.  The buffer goes to
- * the file when it is nearly full.  After the first failed write the writer refuses all
- * others, so that a full disk cannot leave a hole in the middle of a trace.
+ * Writes a trace, by means of its format.
  */
 #include "workload/formats/format.h"
 
 #include <errno.h>
 #include <stdlib.h>
-
-enum { WRITE_BYTES = 1 << 16 };
-
-int fe_trace_cannot(const struct fe_trace_writer *w, struct fe_err *err, const char *what)
-{
-    if (w->opt.lossy)
-        return 0;
-    return fe_err_set(err, EINVAL, "%s: record %llu: the format %s cannot hold %s", w->name,
-                      (unsigned long long)w->n_written + 1, w->opt.format->name, what);
-}
-
-int fe_trace_flush(struct fe_trace_writer *w, struct fe_err *err)
-{
-    errno = 0;
-    if (w->broken == 0 && ((w->used > 0 && fwrite(w->buf, 1, w->used, w->file) != w->used) ||
-                           fflush(w->file) != 0))
-        w->broken = -(errno ? errno : EIO);
-    w->used = 0;
-    return w->broken ? fe_err_set(err, -w->broken, "%s: %s", w->name, strerror(-w->broken)) : 0;
-}
-
-char *fe_trace_room(struct fe_trace_writer *w, struct fe_err *err)
-{
-    if (w->used + FE_TRACE_ROOM > WRITE_BYTES && fe_trace_flush(w, err) < 0)
-        return NULL;
-    return w->buf + w->used;
-}
-
-int fe_trace_put_header(struct fe_trace_writer *w, const char *first, struct fe_err *err)
-{
-    char *p = fe_trace_room(w, err);
-
-    if (!p)
-        return w->broken;
-    p = fe_put_text(p, first);
-    *p++ = '\n';
-    fe_trace_used(w, p);
-    for (int key = 0; w->opt.origin && key < FE_N_ORIGIN_KEYS; key++) {
-        char text[FE_TRACE_ROOM - 32];
-        p = fe_trace_room(w, err);
-        if (!p)
-            return w->broken;
-        if (!fe_origin_text(w->opt.origin, (enum fe_origin_key)key, text, sizeof text))
-            continue;
-        p = fe_put_text(fe_put_text(p, "# "), fe_origin_names[key]);
-        p = fe_put_text(fe_put_text(p, ": "), text);
-        *p++ = '\n';
-        fe_trace_used(w, p);
-    }
-    return 0;
-}
 
 int fe_trace_writer_open(struct fe_trace_writer **ret, FILE *f, const char *name,
                          const struct fe_trace_writer_options *opt, struct fe_err *err)
@@ -76,11 +21,11 @@ int fe_trace_writer_open(struct fe_trace_writer **ret, FILE *f, const char *name
     w->opt = *opt;
     if (!w->opt.format)
         w->opt.format = &fe_trace_text;
-    w->buf = malloc(WRITE_BYTES);
+    w->buf = malloc(FE_TRACE_BUFFER);
     w->state = calloc(1, w->opt.format->writer_state + 1);
     int code = 0;
     if (!w->buf || !w->state)
-        code = fe_err_nomem(err, "trace writer", WRITE_BYTES);
+        code = fe_err_nomem(err, "trace writer", FE_TRACE_BUFFER);
     else if (w->opt.format->begin)
         code = w->opt.format->begin(w, err);
     if (code < 0) {

@@ -16,6 +16,7 @@
 
 #include "tool.h"
 #include "verify/kernel.h"
+#include "verify/plan.h"
 
 #include "obs/stats_json.h"
 

@@ -16,6 +16,7 @@
  * number of the entry stands where other formats have the line.
  */
 #include "workload/formats/format.h"
+#include "workload/formats/hold.h"
 
 #include "base/num.h"
 

@@ -3,6 +3,7 @@
 
 #include "base/num.h"
 #include "workload/number.h"
+#include "workload/formats/hold.h"
 
 #include <errno.h>
 

@@ -3,7 +3,7 @@
  * Files that people take for traces and that cannot be read, each with the command that makes a trace
  * of it.  They are told by their first bytes, as file(1) does.
  */
-#include "workload/formats/format.h"
+#include "workload/formats/foreign.h"
 
 #include "workload/number.h"
 

@@ -160,26 +160,8 @@ uint64_t fe_trace_since_first(struct fe_trace_reader *r, uint64_t ns);
 int fe_trace_take_mark(struct fe_trace_reader *r, struct fe_span text, struct fe_trace_rec *rec,
                        struct fe_err *err);
 
-/* Hands in a record; rec->line is set.  Records are delivered in order of time among those that are
- * held.  `waits`: it is held until fe_trace_complete tells when it was done, thousands of others
- * have come, or the trace ends.  0 or -ENOMEM with message. */
-int fe_trace_hold(struct fe_trace_reader *r, const struct fe_trace_rec *rec, bool waits,
-                  struct fe_err *err);
-
-/* The oldest held record of this request that waits was done at done_ns.  If there is none, nothing
- * happens. */
-void fe_trace_complete(struct fe_trace_reader *r, const struct fe_trace_rec *request,
-                       uint64_t done_ns);
-
-/* Takes the next held record that is to be delivered now.  False if there is none.  fe_trace_unhold
- * frees them all. */
-bool fe_trace_release(struct fe_trace_reader *r, struct fe_trace_rec *ret);
-void fe_trace_unhold(struct fe_trace_reader *r);
-
-/* What a file is that begins with these bytes or this line and cannot be read, and what to do with
- * it.  NULL = not known. */
-const char *fe_trace_foreign_bytes(const uint8_t *p, size_t n);
-const char *fe_trace_foreign_line(struct fe_span line);
+/* Frees the texts of all marks. */
+void fe_trace_free_marks(struct fe_trace_reader *r);
 
 /* Counts an event that is not one of the requests asked for.  Returns what parse returns
  * then. */
@@ -189,7 +171,8 @@ static inline int fe_trace_skip(struct fe_trace_reader *r)
     return 0;
 }
 
-#define FE_TRACE_ROOM 512
+#define FE_TRACE_ROOM   512
+#define FE_TRACE_BUFFER (1 << 16) /* bytes that a writer gathers */
 
 /* Returns where to put at least FE_TRACE_ROOM characters.  NULL with message, and w->broken
  * set, if the file cannot be written. */

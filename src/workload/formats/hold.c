@@ -9,7 +9,7 @@
  * A trace that is out of order by more than that is delivered as it is; the times then run backwards,
  * which every reader of records has to expect.
  */
-#include "workload/formats/format.h"
+#include "workload/formats/hold.h"
 
 #include <stdlib.h>
 

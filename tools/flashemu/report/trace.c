@@ -129,13 +129,6 @@ static int sort_latencies(struct report_trace *t, struct fe_err *err)
 
 /* --- numbers --- */
 
-double report_quantile(const struct report_trace *t, int type, double share)
-{
-    size_t n = t->n_latency[type];
-    size_t i = (size_t)ceil(share * (double)n);
-    return n ? (double)t->latency[type][i ? i - 1 : 0] : NAN;
-}
-
 static double rate(const struct report_trace *t, int type)
 {
     return t->timed && t->bytes[type]

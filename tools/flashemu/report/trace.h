@@ -10,6 +10,7 @@
 #include "flashemu/commits.h"
 #include "flashemu/request.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -39,7 +40,12 @@ struct report_trace {
 extern const char *const report_types[FE_N_REQ_TYPES];
 
 /* The latency that the given share of the requests does not exceed; NAN if there is none. */
-double report_quantile(const struct report_trace *t, int type, double share);
+static inline double report_quantile(const struct report_trace *t, int type, double share)
+{
+    size_t n = t->n_latency[type];
+    size_t i = (size_t)ceil(share * (double)n);
+    return n ? (double)t->latency[type][i ? i - 1 : 0] : NAN;
+}
 
 /* Draws all figures that the trace has something for.  -ENOMEM with message. */
 int report_figures_draw(FILE *out, const struct report_trace *t, struct fe_err *err);

@@ -20,52 +20,6 @@
 
 enum { PATH_MAX_TEXT = 64 };
 
-int against_bad(struct fe_err *err, const char *path, const char *key, const char *allowed)
-{
-    return fe_err_set(err, EINVAL, "%s%s%s: expected %s", path, *path && *key ? "." : "", key,
-                      allowed);
-}
-
-int against_get_size(const struct against_point *p, const char *path, const char *key, uint64_t min,
-                    uint64_t *ret, struct fe_err *err)
-{
-    const json_t *value = json_object_get(p->parameters, key);
-    char allowed[80];
-
-    if (json_is_integer(value) && json_integer_value(value) >= (json_int_t)min &&
-        (uint64_t)json_integer_value(value) <= AGAINST_MAX_BYTES) {
-        *ret = (uint64_t)json_integer_value(value);
-        return 0;
-    }
-    snprintf(allowed, sizeof allowed, "a whole number from %llu to 2^44", (unsigned long long)min);
-    return against_bad(err, path, key, allowed);
-}
-
-int against_get_word(const struct against_point *p, const char *path, const char *key,
-                    const char *words, uint32_t *ret, struct fe_err *err)
-{
-    const char *value = json_string_value(json_object_get(p->parameters, key));
-    size_t len = value ? strlen(value) : 0;
-
-    *ret = 0;
-    for (const char *w = words; len; w += strcspn(w, " ") + 1, (*ret)++) {
-        size_t n = strcspn(w, " ");
-        if (n == len && memcmp(w, value, n) == 0)
-            return 0;
-        if (w[n] == '\0')
-            break;
-    }
-    char allowed[80];
-    snprintf(allowed, sizeof allowed, "one of: %s", words);
-    return against_bad(err, path, key, allowed);
-}
-
-void against_leave(struct against_point *p, const char *why)
-{
-    p->state = AGAINST_NOT_RUN;
-    snprintf(p->why, sizeof p->why, "%s", why);
-}
-
 /* --- procedures --- */
 
 static int take_align(struct against_point *p, const char *path, struct fe_err *err)
@@ -123,24 +77,6 @@ static int take_find_fat(struct against_point *p, const char *path, struct fe_er
     snprintf(p->test, sizeof p->test, "flashbench-find-fat,erasesize=%llu,fat-nr=%llu",
              (unsigned long long)p->of, (unsigned long long)units);
     return r;
-}
-
-int against_may_get_size(const struct against_point *p, const char *path, const char *key,
-                        uint64_t min, uint64_t *ret, struct fe_err *err)
-{
-    return json_object_get(p->parameters, key) ? against_get_size(p, path, key, min, ret, err) : 0;
-}
-
-int against_may_get_flag(const struct against_point *p, const char *path, const char *key,
-                        bool *ret, struct fe_err *err)
-{
-    const json_t *value = json_object_get(p->parameters, key);
-
-    if (value && !json_is_boolean(value))
-        return against_bad(err, path, key, "true or false");
-    if (value)
-        *ret = json_is_true(value);
-    return 0;
 }
 
 /* What request may have besides its series. */
@@ -221,14 +157,6 @@ static int take_fill(struct against_point *p, const char *path, struct fe_err *e
     snprintf(p->test, sizeof p->test, "fill %llu %llu %llu", (unsigned long long)p->bs,
              (unsigned long long)p->start, (unsigned long long)p->idle_ns);
     return r;
-}
-
-void against_name_seq(struct against_point *p, bool writes)
-{
-    p->kind = writes ? AGAINST_SEQ_WRITE : AGAINST_SEQ_READ;
-    snprintf(p->test, sizeof p->test, "seq-%s %llu %llu %llu %u%u", writes ? "write" : "read",
-             (unsigned long long)p->bs, (unsigned long long)p->size,
-             (unsigned long long)p->start, p->flush, p->sync_every != 0);
 }
 
 static int take_seq(struct against_point *p, const char *path, struct fe_err *err)

@@ -13,7 +13,7 @@
 #include "verify/against.h"
 
 #include "tool.h"
-#include "verify/verify.h"
+#include "verify/plan.h"
 
 #include "obs/json_text.h"
 

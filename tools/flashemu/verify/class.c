@@ -17,7 +17,7 @@
  * share of suspended and resumed recordings of the video classes.
  */
 #include "tool.h"
-#include "verify/verify.h"
+#include "verify/plan.h"
 
 #include "base/num.h"
 

@@ -5,13 +5,13 @@
 #include "tool.h"
 #include "verify/against.h"
 #include "verify/kernel.h"
+#include "verify/plan.h"
 
 #include "obs/json_text.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,19 +44,6 @@ static const char verify_help[] =
     "Exit codes: 0 all are ok or known, 1 some are off or failed, 2 wrong use, 3 none is\n"
     "off but some could not be run, 130 interrupted.\n";
 
-static volatile sig_atomic_t stopped;
-
-static void on_signal(int signum)
-{
-    (void)signum;
-    stopped = 1;
-}
-
-bool verify_stopped(void)
-{
-    return stopped != 0;
-}
-
 struct command {
     bool json, all, quick, list, verbose, dry, class;
     const char *kernel, *dilate, *seed_text, *against, *sets;
@@ -69,16 +56,6 @@ struct command {
     bool *used; /* for each of `wanted`: whether some profile has it */
     json_t *profiles;
 };
-
-static void watch_signals(void)
-{
-    struct sigaction action = {.sa_handler = on_signal};
-
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    sigaction(SIGHUP, &action, NULL);
-}
 
 static int list_procedures(bool as_json)
 {
@@ -393,7 +370,7 @@ int cmd_verify(int argc, char **argv)
         code = list_procedures(c.json);
     } else if (code == TOOL_OK && c.wanted) {
         const char *kernel = c.kernel ? c.kernel : "auto";
-        watch_signals();
+        verify_hear_signals();
         c.k.progress = isatty(STDERR_FILENO) != 0 && !tool_is_quiet();
         c.k.verbose = c.verbose;
         c.profiles = json_array();

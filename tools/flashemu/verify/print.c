@@ -8,7 +8,7 @@
  * measured values are the other way round.  Two rows of the same procedure with the same arguments
  * count as one figure.  People see the worst few of the wrong ones; JSON has them all.
  */
-#include "verify/verify.h"
+#include "verify/plan.h"
 
 #include "tool.h"
 
