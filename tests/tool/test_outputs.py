@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What a command writes to a file appears whole or not at all, and never replaces an input."""
 
+import json
 import os
 import signal
 import stat
@@ -90,14 +91,55 @@ def test_a_profile_survives():
     good("replay", "ideal", "gen:random,count=1", "--record", "ideal")
 
 
+OURS = "# flashemu trace 1\n# good\n"
+
+
+def test_only_what_flashemu_has_made_is_replaced():
+    """Twice the same command, but never a file of somebody else's, unless with --force."""
+    align = ["align", "ideal", "--start", "1M", "--svg", "OUTPUT"]
+    states = ["cuts", "ideal", "INPUT", "--cuts", "1", "--states", "OUTPUT"]
+    iolog = ["gen", "random", "--count", "5", "--format", "iolog", "-o", "OUTPUT"]
+    refused = "out: is there, and is not what flashemu has made; take another name, or --force"
+    others = ("x", "#!/bin/sh\nflashemu replay ideal # flashemu trace 1\n",
+              "<!DOCTYPE html>\n<title>flashemu</title>", "<svg xmlns='x'></svg>\n",
+              "fio version 3 iolog\n0 /dev/sda add\n", "\n# flashemu trace 1\n", "\0" * 9)
+    for name, words in each(("gen", GEN), ("align", align), ("states", states), ("iolog", iolog)):
+        if name == "states":
+            write("t.tr", HEAD + "0 flush 0 0\n")
+        for _ in range(2):
+            good(*command(words, "t.tr", "out"))
+        made = read("out")
+        for text in others:
+            write("out", text)
+            bad(refused, *command(words, "t.tr", "out"))
+            assert read("out") == text, name
+        good(*command(words, "t.tr", "out"), "--force")
+        assert read("out")[:40] == made[:40], name
+        write("out", "")
+        good(*command(words, "t.tr", "out"))
+        bad("is also the input", *command(["trace", "INPUT", "-o", "OUTPUT"], "t.tr", "t.tr"),
+            "--force")
+    # an image is only bytes, so one of the same size is taken for it
+    write("t.tr", HEAD + "0 flush 0 0\n")
+    good("cuts", "ideal", "t.tr", "--cuts", "1", "--states", "st", "device.capacity=1M")
+    state = json.loads(read("st").splitlines()[0])["id"]
+    words = ["cuts", "ideal", "t.tr", "--state", state, "-o", "out", "device.capacity=1M"]
+    good(*words)
+    good(*words)
+    assert os.path.getsize("out") == 1 << 20
+    os.truncate("out", (1 << 20) - 1)
+    bad(refused, *words)
+    good(*words, "--force")
+
+
 def test_an_earlier_output_survives_a_failing_run():
     for name, words in each():
-        write("out", "good\n")
+        write("out", OURS)
         for source, text in [("missing", "No such file"), ("bad.tr", "bad.tr:2003")]:
             # long enough that a part of it has been written when the bad line comes
             write("bad.tr", HEAD + "0 write 0 512\n" * 2001 + "nonsense\n")
             bad(text, *command(words, source, "out"))
-            assert read("out") == "good\n", name
+            assert read("out") == OURS, name
             bad(text, *command(words, source, "new"))
             only("t.tr", "bad.tr", "out")
     bad("count", "gen", "random", "--count", "x", "-o", "out")
@@ -112,7 +154,7 @@ def default_signals():
 def test_a_signal_leaves_nothing_half_written():
     gen = ["gen", "random", "--count", "1000000000", "-o", "OUTPUT"]
     for name, words in each(("gen", gen)):
-        write("out", "good\n")
+        write("out", OURS)
         for number in [signal.SIGTERM, signal.SIGINT, signal.SIGHUP]:
             child = subprocess.Popen([TOOL, *command(words, "-", "out")], stdin=subprocess.PIPE,
                                      stdout=subprocess.DEVNULL, preexec_fn=default_signals)
@@ -126,7 +168,7 @@ def test_a_signal_leaves_nothing_half_written():
             assert child.wait() == -number, (name, child.returncode)  # it waits for more input
             child.stdin.close()
             only("t.tr", "out")
-            assert read("out") == "good\n", name
+            assert read("out") == OURS, name
 
 
 def test_an_ignored_signal_stays_ignored():
@@ -145,7 +187,7 @@ def test_an_ignored_signal_stays_ignored():
 def test_mode_and_links_are_kept():
     for name, words in each(("gen", GEN)):
         os.mkdir("folder")
-        write("folder/real", "old")
+        write("folder/real", OURS)
         os.chmod("folder/real", 0o640)
         os.symlink("real", "folder/link")
         os.symlink("folder/link", "soft")

@@ -184,7 +184,7 @@ def test_fio_replays_what_gen_writes():
     os.truncate("disk", 1 << 20)
     for fmt in ["iolog", "iolog2"]:
         good("gen", "random", "--op", "write", "--reads", "50%", "--size", "1M", "--flush", "10",
-             "--count", "100", "--format", fmt, "--device", "disk", "-o", "log")
+             "--count", "100", "--format", fmt, "--device", "disk", "--force", "-o", "log")
         job = fio("--read_iolog=log")
         ops = [r[1] for r in records(good("trace", "log"))]
         assert job["read"]["total_ios"] == ops.count("read") > 30, fmt

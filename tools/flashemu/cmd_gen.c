@@ -60,6 +60,7 @@ static const char gen_help[] =
     "flashemu gen PATTERN --options the options of one with their defaults; most have\n"
     "--op read|write|trim --bs SIZE --size SIZE --offset SIZE --count N --seed N.\n\n"
     "  -o, --output FILE    instead of standard output\n"
+    "  --force              replaces FILE whatever it is, except an input\n"
     "  --format FORMAT      text (default) or another; flashemu trace --formats lists them\n"
     "  --device NAME        iolog: the file's name in the trace (/dev/flashemu)\n"
     "  --lossy              leave out what the format cannot hold instead of failing\n"
@@ -128,6 +129,7 @@ int cmd_gen(int argc, char **argv)
     bool patterns = false, options_wanted = false;
     const struct tool_option options[] = {
         {"output=FILE", 'o', NULL, &target.path},
+        {"force", 0, &output_force, NULL},
         {"format=FORMAT", 0, NULL, &target.format},
         {"device", 0, NULL, &target.device}, {"lossy", 0, &target.lossy, NULL},
         {"capacity", 0, NULL, &capacity},    {"sector", 0, NULL, &sector},
@@ -171,6 +173,7 @@ static const char trace_help[] =
     "  --format FORMAT      of FILE; default: its first line tells\n"
     "  --to FORMAT          of the output: text (default) or another\n"
     "  -o, --output FILE    instead of standard output\n"
+    "  --force              replaces FILE whatever it is, except an input\n"
     "  --from-device NAME   only requests of this device, as --formats says how it is named\n"
     "  --event LETTER       blkparse, blktrace, ftrace: D issued (default), Q queued, G, I,\n"
     "                       or C completed\n"
@@ -216,6 +219,7 @@ int cmd_trace(int argc, char **argv)
         {"format=FORMAT", 0, NULL, &format},
         {"to=FORMAT", 0, NULL, &target.format},
         {"output=FILE", 'o', NULL, &target.path},
+        {"force", 0, &output_force, NULL},
         {"from-device", 0, NULL, &in.device},
         {"event=" SOURCE_EVENTS, 0, NULL, &event},
         {"sector", 0, NULL, &sector},

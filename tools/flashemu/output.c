@@ -164,6 +164,48 @@ static int check_outputs(const char *target, const char *name, struct fe_err *er
     return 0;
 }
 
+/* --- what may be replaced --- */
+
+bool output_force;
+uint64_t output_image_bytes;
+
+/* How a file begins that flashemu has made, and what stands in its first part. */
+static const struct {
+    const char *begins, *has;
+} made[] = {
+    {"# flashemu ", ""},                     /* traces, and their data */
+    {"<!DOCTYPE html>", "<meta name=\"generator\" content=\"flashemu "}, /* report */
+    {"<svg ", "<!-- flashemu"},              /* pictures */
+    {"fio version ", "/dev/flashemu add\n"}, /* a trace for fio */
+    {"{\"id\":\"", "\"unreadable\":"},       /* states of cuts */
+};
+
+enum { FIRST_PART = 4096 };
+
+static bool is_made(const char *text)
+{
+    for (size_t i = 0; i < sizeof made / sizeof *made; i++)
+        if (strncmp(text, made[i].begins, strlen(made[i].begins)) == 0 && strstr(text, made[i].has))
+            return true;
+    return false;
+}
+
+/* -EEXIST with message unless the file is empty or is flashemu's.  One that cannot be read is not. */
+static int check_old(const char *path, struct fe_err *err)
+{
+    char text[FIRST_PART + 1];
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : pread(fd, text, FIRST_PART, 0);
+
+    if (fd >= 0)
+        close(fd);
+    text[n < 0 ? 0 : n] = '\0';
+    if (n == 0 || (n > 0 && is_made(text)))
+        return 0;
+    return fe_err_set(err, EEXIST, "%.200s: is there, and is not what flashemu has made; take another "
+                                   "name, or --force to replace it", path);
+}
+
 /* --- opening --- */
 
 /* Gives the new file the mode and the owner of the old one.  Only root may set the owner. */
@@ -219,7 +261,10 @@ static int open_replacement(struct output *o, const char *path, const struct sta
     /* rename() would replace a file that its owner has protected. */
     if (old && faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) < 0)
         return host_error(path, errno, err);
-    int r = follow_links(path, &o->target, err);
+    bool may_be_image = old && output_image_bytes && (uint64_t)old->st_size == output_image_bytes;
+    int r = old && !output_force && !may_be_image ? check_old(path, err) : 0;
+    if (r == 0)
+        r = follow_links(path, &o->target, err);
     if (r == 0)
         r = check_outputs(o->target, path, err);
     if (r == 0) {

@@ -10,6 +10,7 @@
 
 #include "flashemu/err.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -23,6 +24,13 @@ struct output {
     uint32_t slot;    /* where the name of the temporary file is kept */
 };
 
+/* --force of the commands that write files: replaces whatever is there, except inputs. */
+extern bool output_force;
+
+/* Bytes of the image that the command writes: a file of this size is taken for one that was made
+ * before, because nothing in an image says whose it is.  0 = it writes none. */
+extern uint64_t output_image_bytes;
+
 /* Opens an output.  The caller keeps path; NULL and "-" are standard output.  A regular file, or
  * one that does not exist yet, is first written under another name in the same folder.  Anything
  * else (a terminal, a FIFO, a device) is written directly.  A symbolic link stays, and the file
@@ -30,7 +38,9 @@ struct output {
  *
  * inputs are the n names of files that the command reads; NULL, names that do not exist and
  * "gen:..." are passed over, and "-" is standard input.  An output that is one of these files, or
- * that another open output writes, is refused.
+ * that another open output writes, is refused.  So is one that would replace a file which flashemu has
+ * not made, unless output_force is set: a trace, page or picture of flashemu says so at its beginning,
+ * and an empty file is nobody's.
  *
  * Returns 0, or a negative errno with message. */
 int output_open(struct output *o, const char *path, const char *const *inputs, uint32_t n,

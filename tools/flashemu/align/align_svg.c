@@ -110,6 +110,7 @@ static void draw(FILE *out, const struct align_result *a, const char *title, con
     fprintf(out,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%u\" height=\"%u\" "
             "viewBox=\"0 0 %u %u\" font-family=\"sans-serif\" font-size=\"12\">\n"
+            "<!-- flashemu align -->\n"
             "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n"
             "<text x=\"10\" y=\"24\" font-size=\"15\">",
             width, height, width, height);

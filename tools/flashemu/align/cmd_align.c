@@ -11,6 +11,7 @@
 #include "align/align.h"
 #include "align/align_svg.h"
 #include "align/unmeasured.h"
+#include "output.h"
 #include "tool.h"
 
 #include "base/quantity.h"
@@ -34,6 +35,7 @@ static const char align_help[] =
     "                       the default is 63s, 32K, 64K, ... 8M and the device's own unit\n"
     "  --json               the same as JSON\n"
     "  --svg FILE           also draws the rates\n"
+    "  --force              replaces FILE whatever it is, except an input\n"
     "  --seed N             of the device's randomness and of the places (1)\n";
 
 struct command {
@@ -366,6 +368,7 @@ int cmd_align(int argc, char **argv)
         {"start", 0, NULL, &c->starts},
         {"json", 0, &c->json, NULL},
         {"svg=FILE", 0, NULL, &c->svg},
+        {"force", 0, &output_force, NULL},
         {"seed", 0, NULL, &c->seed_text},
         {0},
     };

@@ -30,6 +30,7 @@ static const char cuts_help[] =
     "                       host had written, and its bytes to FILE.data\n"
     "  --state ID           writes one state to the image -o FILE\n"
     "  -o, --output FILE    the image of --state\n"
+    "  --force              replaces FILE whatever it is, except an input\n"
     "  --jobs N             processes (one for each processor)\n"
     "  --json               prints the numbers as JSON\n";
 
@@ -238,6 +239,7 @@ static int run(struct cuts_command *c)
                        c->trace, work.n_marks);
     if (r == 0)
         r = hash_of(c, &work, dev, hash, &err);
+    output_image_bytes = dev && c->state ? fe_device_capacity(dev) : 0;
     fe_device_destroy(dev);
     struct cuts_walk w = {.work = &work, .timed = c->timed, .seed = c->device.seed, .jobs = 1,
                           .second = (uint32_t)c->n_second,
@@ -296,6 +298,7 @@ int cmd_cuts(int argc, char **argv)
         {"states=FILE", 0, NULL, &c.states},
         {"state", 0, NULL, &c.state},
         {"output=FILE", 'o', NULL, &c.output},
+        {"force", 0, &output_force, NULL},
         {"jobs", 0, NULL, &c.jobs_text},
         {"json", 0, &c.json, NULL},
         {0},

@@ -5,6 +5,7 @@
  */
 #include "replay/command.h"
 #include "replay/pool.h"
+#include "output.h"
 #include "tool.h"
 
 #include "base/quantity.h"
@@ -44,6 +45,7 @@ static const char replay_help[] =
     "  --drop-trim          leaves out trims if the device does not offer them\n"
     "  --record FILE        writes the requests with their completions\n"
     "  --wear-svg FILE      draws how worn each block is at the end\n"
+    "  --force              replaces FILE whatever it is, except an input\n"
     "  --format FORMAT, --from-device NAME, --event LETTER    as in flashemu trace\n";
 
 static const char name_characters[] =
@@ -232,6 +234,7 @@ static int parse_command(struct command *c, int argc, char **argv, int *ret_code
         {"drop-trim", 0, &c->opt.drop_trim, NULL},
         {"record=FILE", 0, NULL, &c->record},
         {"wear-svg=FILE", 0, NULL, &c->wear_svg},
+        {"force", 0, &output_force, NULL},
         {"format=FORMAT", 0, NULL, &c->format},
         {"from-device", 0, NULL, &c->trace.device},
         {"event=" SOURCE_EVENTS, 0, NULL, &c->event},

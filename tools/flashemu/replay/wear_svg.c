@@ -85,6 +85,7 @@ static void print_svg(FILE *out, const struct fe_device *dev, const struct fe_bl
     fprintf(out,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%u\" height=\"%u\" "
             "font-family=\"sans-serif\" font-size=\"11\">\n"
+            "<!-- flashemu replay -->\n"
             "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n<text x=\"10\" y=\"16\">",
             columns * SIZE + 20, TOP + rows * SIZE + LEGEND);
     svg_text(out, fe_device_profile(dev)->name);

@@ -25,6 +25,7 @@ static const char report_help[] =
     "flashemu trace reads.  Or it has statistics, as flashemu replay --json or flashemu ctl\n"
     "SOCKET stats prints them.  Several files are compared in a table, which comes first.\n\n"
     "  -o, --output FILE    the page; - is standard output\n"
+    "  --force              replaces FILE whatever it is, except an input\n"
     "  --title TEXT         its title\n";
 
 /* --- files --- */
@@ -161,7 +162,8 @@ int cmd_report(int argc, char **argv)
 {
     const char *path = NULL, *title = "flashemu report";
     const struct tool_option options[] = {
-        {"output=FILE", 'o', NULL, &path}, {"title", 0, NULL, &title}, {0}};
+        {"output=FILE", 'o', NULL, &path}, {"title", 0, NULL, &title},
+        {"force", 0, &output_force, NULL}, {0}};
     const struct tool_args args = {options, NULL, NULL, report_help};
     int code;
 

@@ -215,7 +215,8 @@ void report_begin(FILE *out, const char *title)
 {
     fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<title>", out);
     svg_text(out, title);
-    fprintf(out, "</title>\n<meta charset=\"utf-8\"/>\n<meta name=\"viewport\" "
+    fprintf(out, "</title>\n<meta charset=\"utf-8\"/>\n"
+                 "<meta name=\"generator\" content=\"flashemu report\"/>\n<meta name=\"viewport\" "
                  "content=\"width=device-width, initial-scale=1\"/>\n"
                  "<style>\n%s</style>\n</head>\n<body>\n<h1>", report_css);
     svg_text(out, title);
