@@ -34,7 +34,6 @@
  *     wire.c      sockets
  */
 #include "control.h"
-#include "debug.h"
 #include "front.h"
 #include "offers.h"
 
@@ -43,7 +42,6 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,16 +70,6 @@ struct arguments {
     const char *socket, *time, *date, *queues;
     uint64_t date_s, n_queues;
 };
-
-int flashemu_debug_request, flashemu_debug_nand, flashemu_debug_control; /* never set here */
-
-void fe_debug(const char *fmt, ...)
-{
-    va_list ap;
-    va_start(ap, fmt);
-    vfprintf(stderr, fmt, ap);
-    va_end(ap);
-}
 
 static int set_once(const char **ret, const char *key, const char *value, struct fe_err *err)
 {

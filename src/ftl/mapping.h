@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * One entry of a table from logical to physical pages.
+ * One entry of a table from logical to physical pages, and reading where one points.
  *
  *     entry       0        1     2     3   ...
  *     page        none     0     1     2   ...
@@ -12,7 +12,9 @@
 #ifndef FE_FTL_MAPPING_H
 #define FE_FTL_MAPPING_H
 
-#include "flashemu/types.h"
+#include "nand/medium.h"
+
+#include <string.h>
 
 struct fe_mapping {
     uint32_t ppn_plus_1;
@@ -28,6 +30,17 @@ static inline fe_ppn fe_mapped(struct fe_mapping m)
 static inline struct fe_mapping fe_mapping(fe_ppn ppn)
 {
     return (struct fe_mapping){ppn + 1};
+}
+
+/* Reads a page where a map says that it lies: zeros, and no operation, for FE_PPN_NONE. */
+static inline enum fe_status fe_read_mapped(struct fe_medium *m, fe_ppn ppn, uint32_t off,
+                                            uint32_t len, void *buf)
+{
+    if (ppn != FE_PPN_NONE)
+        return fe_medium_read(m, ppn, off, len, buf);
+    if (buf)
+        memset(buf, 0, len);
+    return FE_OK;
 }
 
 #endif

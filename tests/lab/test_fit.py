@@ -10,6 +10,7 @@ import math
 import os
 import threading
 from dataclasses import replace
+from pathlib import Path
 
 from flashemu_fit_bench import (MIB, PAGE, SEGMENT, TIMES, ends_at_a_signal, first_of, half,
                                 measured, plan, values)
@@ -21,8 +22,6 @@ try:
     import scipy.optimize  # noqa: F401
 except ImportError:
     skip("no Python modules cmaes and scipy")
-
-from pathlib import Path  # noqa: E402
 
 import fit_truth  # noqa: E402
 

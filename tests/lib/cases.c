@@ -121,6 +121,26 @@ static void draw_area(struct fe_profile *p, struct ft_rand *r, bool possible)
     page->enhanced_start = page->enhanced_size ? bytes * ft_below(r, 20) : 0;
 }
 
+/* Those that came later, so that a seed still means what it did. */
+static void draw_later_options(struct fe_profile *p, struct ft_rand *r, struct ft_rand *own, bool slc)
+{
+    struct fe_ftl_params *f = &p->ftl;
+    f->region.map_held = PICK(r, 1, 1, 2, 5);
+    f->page.slc_run = f->page.slc_mode == FE_SLC_OFF ? 0 : p->nand.page_size * PICK(r, 0, 0, 1, 7);
+    f->page.slc_dies = f->page.slc_mode == FE_SLC_OFF ? 0 : PICK(r, 0, 0, 1, 2);
+    f->page.slc_gather = f->page.slc_run
+                             ? (uint64_t)p->nand.page_size * PICK(r, 0, 0, 1, 4) : 0;
+    f->segment.scattered_stay = PICK(r, 0, 0, 2, 6);
+    f->page.slc_pause = f->page.slc_run && ft_chance(r, 50);
+    f->region.stream_read_ns = PICK(r, 0, 0, 300000);
+    draw_area(p, r, slc && p->nand.pages_per_block > 2);
+    f->segment.scattered_hot = PICK(r, 0, 0, 1, 4);
+    f->segment.open_units = PICK(r, 0, 0, 1, 2);
+    f->segment.random_log = p->nand.page_size * PICK(r, 0, 0, 1, 5);
+    if (f->segment.random_log != p->nand.page_size)
+        f->segment.random_record = p->nand.page_size * PICK(own, 0, 0, 1, 3);
+}
+
 void ft_case_draw_ftl(struct fe_profile *p, struct ft_rand *r)
 {
     struct fe_ftl_params *f = &p->ftl;
@@ -166,20 +186,7 @@ void ft_case_draw_ftl(struct fe_profile *p, struct ft_rand *r)
     f->segment.unit_read_ns = PICK(r, 0, 0, 200000);
     f->dftl.map_cache = PICK(r, 8, 16, 100, 1024, 1 << 20);
     make_step(&f->step, r);
-    f->region.map_held = PICK(r, 1, 1, 2, 5);
-    f->page.slc_run = f->page.slc_mode == FE_SLC_OFF ? 0 : p->nand.page_size * PICK(r, 0, 0, 1, 7);
-    f->page.slc_dies = f->page.slc_mode == FE_SLC_OFF ? 0 : PICK(r, 0, 0, 1, 2);
-    f->page.slc_gather = f->page.slc_run
-                             ? (uint64_t)p->nand.page_size * PICK(r, 0, 0, 1, 4) : 0;
-    f->segment.scattered_stay = PICK(r, 0, 0, 2, 6);
-    f->page.slc_pause = f->page.slc_run && ft_chance(r, 50);
-    f->region.stream_read_ns = PICK(r, 0, 0, 300000);
-    draw_area(p, r, slc && p->nand.pages_per_block > 2);
-    f->segment.scattered_hot = PICK(r, 0, 0, 1, 4);
-    f->segment.open_units = PICK(r, 0, 0, 1, 2);
-    f->segment.random_log = p->nand.page_size * PICK(r, 0, 0, 1, 5);
-    if (f->segment.random_log != p->nand.page_size)
-        f->segment.random_record = p->nand.page_size * PICK(&own, 0, 0, 1, 3);
+    draw_later_options(p, r, &own, slc);
 }
 
 static void make_host_side(struct fe_profile *p, struct ft_rand *r, uint64_t max_bytes)

@@ -261,7 +261,13 @@ static void test_page_refuses_contradictions(void **state)
     p.page.slc_gather = 65536;
     expect_refusal(&p, &nand, "ftl.slc_gather=65536: nothing goes past the SLC cache with "
                               "ftl.slc_run=never; use page, or a size for ftl.slc_run");
-    p = ok;
+}
+
+static void test_page_refuses_what_the_chip_cannot(void **state)
+{
+    (void)state;
+    struct fe_nand_params nand = ft_nand(2, 10, N, 512);
+    struct fe_ftl_params ok = ft_params("page", &nand, 1), p = ok;
     p.page.slc_blocks = 2;
     p.page.slc_mode = FE_SLC_DYNAMIC;
     expect_refusal(&p, &nand, "ftl.slc_mode=dynamic: only blocks of nand.cell=mlc");
@@ -323,6 +329,7 @@ int main(void)
         cmocka_unit_test(test_page_static_levelling_moves_the_coldest_to_the_most_worn),
         cmocka_unit_test(test_page_skips_bad_blocks_and_wants_enough_good_ones),
         cmocka_unit_test(test_page_refuses_contradictions),
+        cmocka_unit_test(test_page_refuses_what_the_chip_cannot),
         cmocka_unit_test(test_page_offers_what_it_says),
     };
     return cmocka_run_group_tests_name("page options", tests, NULL, NULL);

@@ -249,6 +249,15 @@ static void step_aside(struct ft_rand *r, struct fe_store *s, struct put_aside *
     a->want = NULL;
 }
 
+/* Bytes of `from`, or zeros for NULL. */
+static void copy_bytes(uint8_t *to, const uint8_t *from, size_t n)
+{
+    if (from)
+        memcpy(to, from, n);
+    else
+        memset(to, 0, n);
+}
+
 /* Every operation at random, in the order in which a medium may use them: a page is
  * written once between two discards of its block.  Copies, and copies of copies, share their bytes
  * in memory; whatever happens to one page, the others and what was put aside keep theirs. */
@@ -288,13 +297,9 @@ static void check_against_bytes(uint64_t seed, uint32_t page, uint32_t ppb, uint
         } else if (!used[p] && base != p) {
             uint8_t *dst = want + (size_t)p * page;
             const uint8_t *data = ft_chance(&r, 80) ? buf : NULL;
-            if (base != FE_PPN_NONE)
-                memcpy(dst, want + (size_t)base * page, page);
             ft_fill(&r, buf, page);
-            if (data)
-                memcpy(dst + off, data, len);
-            else
-                memset(dst + off, 0, len);
+            copy_bytes(dst, base == FE_PPN_NONE ? NULL : want + (size_t)base * page, page);
+            copy_bytes(dst + off, data, len);
             fe_store_write(s, p, base, off, len, data);
             used[p] = 1;
         } else {

@@ -68,8 +68,8 @@ class Drop {
   #measured(file, text) {
     const m = readMeasured(text);
     if (!m) return false;
-    this.#say(`${file.name}: ${m.title}. ${m.unread ? `Left out, because they failed or cannot be read: ${m.unread}. ` : ""}`
-      + "flashemu-lab import and fit make a device of it.");
+    const left = m.unread ? `Left out, because they failed or cannot be read: ${m.unread}. ` : "";
+    this.#say(`${file.name}: ${m.title}. ${left}flashemu-lab import and fit make a device of it.`);
     $("found").append(this.#table(m));
     return true;
   }
@@ -77,7 +77,8 @@ class Drop {
   #table({title, columns, rows}) {
     const most = Math.max(...rows.map(r => r[1]).filter(Number.isFinite), 0) || 1;
     const cell = x => make("td", {class: "n"}, Number.isFinite(x) ? digits(x) : "–");
-    return make("div", {class: "scroll", tabindex: 0, role: "region", "aria-label": title}, make("table", {}, make("caption", {}, title),
+    const scroll = {class: "scroll", tabindex: 0, role: "region", "aria-label": title};
+    return make("div", scroll, make("table", {}, make("caption", {}, title),
       make("thead", {}, make("tr", {}, make("th", {scope: "col"}, ""), ...columns.map(c =>
         make("th", {scope: "col", class: "n"}, c.unit ? `${c.name}, ${c.unit}` : c.name)))),
       make("tbody", {}, ...rows.map(([name, ...values]) => make("tr", {},

@@ -61,10 +61,14 @@ function groupText({kind, to, reads, ops}) {
 /* Why it took so long, of what the device counts. */
 function reasons(step) {
   const found = [];
-  if (step.full) found.push(`${count(step.full, "full merge")}: the newest copies of a whole unit were brought together elsewhere.`);
-  if (step.partial) found.push(`${count(step.partial, "partial merge")}: only what was missing of a unit was copied.`);
-  if (step.switched) found.push(`${count(step.switched, "switch", "switches")}: a log block became the unit, and nothing was copied.`);
-  if (step.collections) found.push(`${count(step.collections, "collection")}: a block with few valid pages was emptied to make room.`);
+  if (step.full) found.push(`${count(step.full, "full merge")}: `
+      + "the newest copies of a whole unit were brought together elsewhere.");
+  if (step.partial) found.push(`${count(step.partial, "partial merge")}: `
+      + "only what was missing of a unit was copied.");
+  if (step.switched) found.push(`${count(step.switched, "switch", "switches")}: `
+      + "a log block became the unit, and nothing was copied.");
+  if (step.collections) found.push(`${count(step.collections, "collection")}: `
+      + "a block with few valid pages was emptied to make room.");
   return found;
 }
 

@@ -117,8 +117,8 @@ async function contentOf(file) {
     throw new CoreError(`${file.name} is damaged: it cannot be decompressed to its end.`);
   }
   if (bytes > MOST_BYTES)
-    throw new CoreError(`${file.name} has more than ${MOST_BYTES / 2 ** 20} MiB when decompressed, and this page `
-      + "takes no more. The program takes any size: flashemu replay");
+    throw new CoreError(`${file.name} has more than ${MOST_BYTES / 2 ** 20} MiB when decompressed, and this `
+      + "page takes no more. The program takes any size: flashemu replay");
   const whole = new Uint8Array(bytes);
   parts.reduce((at, part) => { whole.set(part, at); return at + part.length; }, 0);
   return whole;

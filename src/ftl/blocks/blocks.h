@@ -34,8 +34,6 @@
 #include "ftl/blocks/victim.h"
 #include "ftl/ftl.h"
 
-#include <string.h>
-
 enum fe_block_state {
     FE_BLOCK_FREE, /* in a pool */
     FE_BLOCK_OPEN, /* in a frontier, or being emptied */
@@ -197,17 +195,6 @@ static inline void fe_blocks_fetch(const struct fe_blocks *b, fe_ppn ppn, uint32
     fe_store_fetch(b->ftl->medium->store, ppn, 1);
     if (b->full[0].links)
         fe_fetch(&b->full[0].links[peb]);
-}
-
-/* Reads a page where a map says that it lies: zeros, and no operation, for FE_PPN_NONE. */
-static inline enum fe_status fe_read_mapped(struct fe_medium *m, fe_ppn ppn, uint32_t off,
-                                            uint32_t len, void *buf)
-{
-    if (ppn != FE_PPN_NONE)
-        return fe_medium_read(m, ppn, off, len, buf);
-    if (buf)
-        memset(buf, 0, len);
-    return FE_OK;
 }
 
 #endif
