@@ -155,11 +155,16 @@ guest() {
     done
 }
 
+# Makes /run/flashemu/mark if there is a server behind $CTL_PORT; `run` calls it before the script.
+begin_marks() {
+    [ -n "${CTL_PORT-}" ] && [ -x /vm/mark ] || return 0
+    modprobe fuse 2>/dev/null || :
+    mkdir -p /run/flashemu && /vm/mark /run/flashemu "$(host_of "$CTL_PORT")" "$CTL_PORT"
+}
+
 # mark TEXT: returns when the mark stands in the trace of the server behind $CTL_PORT.
 mark() {
-    local text=${*//\\/\\\\} reply
-    reply=$(ctl "${CTL_PORT-}" "{\"cmd\":\"mark\",\"args\":[\"${text//\"/\\\"}\"]}") || return 1
-    case $reply in *'"ok":true'*) return ;; esac
-    echo "mark: $(json error <<<"$reply")" >&2
+    { printf '%s\n' "$*" >/run/flashemu/mark; } 2>/dev/null && return
+    echo "mark: '$(printf %.60s "$*")' is refused, or nobody answers" >&2
     return 1
 }
