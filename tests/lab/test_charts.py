@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Where charts put their marks: places, scales and numbers, worked out by hand."""
 
+import math
 import re
 from xml.etree import ElementTree
 from dataclasses import replace
@@ -212,6 +213,28 @@ def test_names_of_columns_without_room():
                               [[1.0] * 8], [["t"] * 8], False)
     assert len(re.findall("rotate\\(-35 ", sloping)) == 8
     assert names(3) == (0, 3, 1) and names(8) == (0, 8, 1) and names(40) == (0, 4, 1)
+
+
+def test_intervals():
+    """Names of 60 units and 14 leave 460 - 74 - 12 - 14 for a scale from 0.5 to 20."""
+    rows = [charts.Interval("asked for", 1.0, 2.0, 10.0, "one"),
+            charts.Interval("b", 4.0, 4.0, 4.0, "two")]
+    picture = charts.interval_chart("t", "years", rows)
+    left, room = 9 * 12 * 0.56 + 14, 460 - 9 * 12 * 0.56 - 14 - 12 - 14
+
+    def place(value):
+        return left + room * math.log(value / 0.5) / math.log(20 / 0.5)
+    first, second = places(picture, ("rect", "f0"))[0], places(picture, ("rect", "f1"))[0]
+    near(first[0], place(1))
+    near(first[0] + first[2], place(10))
+    near(second[0], place(4))
+    assert (first[1], second[1], first[4], second[4], second[2]) == (35, 61, "one", "two", 0)
+    middles = places(picture, ("line", "middle"))
+    near(middles[0][0], place(2))
+    near(middles[1][0], place(4))
+    assert [m[1::2] for m in middles] == [(32, 54), (58, 80)]
+    ticks = [t[2] for t in places(picture, ("text", 'text-anchor="middle"'))]
+    assert ticks == ["0.5", "1", "2", "5", "10", "20", "years"]
 
 
 def test_bars_of_shares():

@@ -5,7 +5,7 @@
 import dataclasses
 import itertools
 
-from flashemu_lab_bench import FLASHEMU  # noqa: F401
+from flashemu_lab_bench import FLASHEMU, opens_short  # noqa: F401
 from flashemu_script import run
 
 from flashemu_lab.crash import results
@@ -106,6 +106,7 @@ def test_the_table():
 def test_figures():
     """What was lost or damaged is a share of what was synced, and what is whole of what was not."""
     page = results.to_page(SOME)
+    assert opens_short(page) and page.count("<table") == 2
     for text in ("xfs on p, files: 25 % of what was synced",
                  "ext4 on p, log: 45.5 % of what was synced",
                  "vfat on p, database: 44.4 % of what was synced",

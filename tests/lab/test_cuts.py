@@ -12,7 +12,8 @@ import sys
 import xml.etree.ElementTree as xml
 from pathlib import Path
 
-from flashemu_lab_bench import FLASHEMU, LAB, bad, good, good_json, lab, read, until, write
+from flashemu_lab_bench import (FLASHEMU, LAB, bad, good, good_json, lab, opens_short, read, until,
+                                write)
 from flashemu_script import alive, need, run
 
 import flashemu_data
@@ -60,6 +61,7 @@ def test_each_fault_is_found():
         assert int(suite.get("failures")) == len(result["broken"]) == len(suite.findall(".//failure"))
         assert suite.find("testcase").get("name") == first["id"]
         page = read("out/index.html")
+        assert opens_short(page)
         assert first["id"] in page and "<rect" in page, fault
 
 

@@ -6,7 +6,7 @@ import json
 import os
 from pathlib import Path
 
-from flashemu_lab_bench import bad, good, lab, read, write
+from flashemu_lab_bench import bad, good, lab, opens_short, read, write
 from flashemu_script import run
 
 from flashemu_lab.measurement import figures, schema
@@ -180,6 +180,7 @@ def test_reads_across_of_a_card():
     assert "`flashemu-lab probe /dev/sdX -o PROBED.json --destroy SIZE`" in told
     assert "min on a slow stick" in told and told.endswith("card.html\n")
     page = read("card.html")
+    assert opens_short(page, figures=0)
     assert "unit is probably 2 MiB" in page and "flashemu-lab datasheet" in page
     assert "slow stick" in page and "0 bytes" not in page
     found = json.loads(good("datasheet", "card.json", "--json"))

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from flashemu_fit_bench import (MIB, PAGE, SEGMENT, TIMES, ends_at_a_signal, first_of, half,
                                 measured, plan, values)
-from flashemu_lab_bench import FLASHEMU, bad, lab, read, write
+from flashemu_lab_bench import FLASHEMU, bad, lab, opens_short, read, write
 from flashemu_script import run, skip
 
 try:
@@ -464,6 +464,7 @@ def test_command():
     rows = json.loads(read("rows.json"))["rows"]
     assert {r["id"] for r in rows} == {"seq-write.1", "seq-read.2"}
     page = read("my.html")
+    assert opens_short(page) and page.count("<table") == 3
     assert "All " in page and "within 10 %" in page and "nand.tPROG" in page
     # what was promised in the profile is what verify finds
     got = json.loads(os.popen(f"{FLASHEMU} verify ./my.ini --against my.json --json").read())

@@ -21,6 +21,7 @@ from flashemu_lab.experiment.table import tabulate
 from flashemu_lab.runs.program import Outcome, Tool
 
 WIDTHS = (1280, 390)
+SCREEN = 900        # CSS pixels
 SMALLEST_TEXT = 9.0  # CSS pixels
 LEAST_CONTRAST = 4.5  # of text, as WCAG 2.1 has it for level AA
 
@@ -60,6 +61,7 @@ const marks = [...document.querySelectorAll("svg rect, svg circle, svg polygon")
 parent.postMessage(JSON.stringify({
   width: innerWidth, scroll: Math.max(root.scrollWidth, document.body.scrollWidth),
   dark: matchMedia("(prefers-color-scheme:dark)").matches, outside: outside,
+  high: root.scrollHeight, figure: document.querySelector(".top svg").getBoundingClientRect().bottom,
   small: texts.sort((a, b) => a.size - b.size)[0],
   pale: [...texts].sort((a, b) => a.contrast - b.contrast)[0],
   marks: marks.length, dumb: marks.filter(e => !e.querySelector("title")?.textContent).length,
@@ -70,7 +72,11 @@ def faults(got, width, dark):
     """The names of what is wrong with a page, of which the browser says this."""
     rules = {
         "width": got["width"] == width, "dark": got["dark"] == dark, "loaded": got["loaded"] == 0,
-        "scroll": got["scroll"] <= width, "small": got["small"]["size"] >= SMALLEST_TEXT,
+        "scroll": got["scroll"] <= width,
+        # On a desk the figure that answers is seen at once, and the rest is at most three screens.
+        "below": width < WIDTHS[0] or got["figure"] <= SCREEN,
+        "long": width < WIDTHS[0] or got["high"] <= 3 * SCREEN,
+        "small": got["small"]["size"] >= SMALLEST_TEXT,
         "pale": got["pale"]["contrast"] >= LEAST_CONTRAST,
         "marks": got["marks"] > 0, "dumb": got["dumb"] == 0, "outside": got["outside"] == []}
     return {rule for rule, kept in rules.items() if not kept}
@@ -150,6 +156,8 @@ def test_a_page_that_is_bad_is_noticed():
         "scroll": ("</main>", '<div style="width:1300px">x</div></main>'),
         "small": ("</main>", '<p style="font-size:8px">x</p></main>'),
         "pale": ("</main>", '<p style="color:#999">x</p></main>'),
+        "below": ("</h1>", '</h1><div style="height:800px"></div>'),
+        "long": ("</main>", '<div style="height:2500px"></div></main>'),
         "dumb": ("<title>ftl.op 10%", "<desc>ftl.op 10%"),
         "outside": ("svg text{", "svg text{letter-spacing:30px;")}
     for old, _ in planted.values():

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from flashemu_fit_bench import (MIB, PAGE, SEGMENT, TIMES, ends_at_a_signal, measured, plan,
                                 values)
-from flashemu_lab_bench import FLASHEMU, bad, lab, read, write
+from flashemu_lab_bench import FLASHEMU, bad, lab, opens_short, read, write
 from flashemu_script import run, skip
 
 try:
@@ -242,6 +242,7 @@ def test_command():
     assert "nand.tPROG = fitted to my.json by flashemu-lab refine" in text
     assert os.system(f"{FLASHEMU} check new.ini >/dev/null") == 0
     page = read("new.html")
+    assert opens_short(page)
     assert "The numbers that moved" in page and "start.ini, fitted to my.json" in page
     # verify finds what was promised
     code, out, _ = lab("refine", "start.ini", "my.json", "-o", "new.ini", "--budget", "200",

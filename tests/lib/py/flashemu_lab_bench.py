@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import sys
 import time
 
@@ -94,6 +95,12 @@ def write(path, text):
 def read(path):
     with open(path, newline="") as f:
         return f.read()
+
+
+def opens_short(page, figures=1):
+    """Whether a page opens with its sentences and one figure, and every table is one click away."""
+    seen = re.sub(r"(?s)<details>.*?</details>", "", page)
+    return seen.count("<svg") == figures and "<table" not in seen
 
 
 def stored(folder="store"):

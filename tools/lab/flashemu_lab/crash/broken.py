@@ -221,26 +221,27 @@ def to_page(judged: Judged) -> str:
     requests, marks = read_trace(judged.recording.trace)
     work = judged.recording.work
     parts: list[Markup] = []
+    figure = Markup()
     if judged.broken:
         shown = fates(judged.broken[0].state, requests)[-_SHOWN:]
-        parts.append(html.part("headed", "The earliest cut that breaks a promise",
-                               _picture(shown)))
-        parts.append(_table(
+        figure = _picture(shown)
+        parts.append(html.part("fold", "The requests in front of the earliest cut that breaks a "
+                               "promise", _table(
             ["request", "", "offset", "bytes", "arrived ms", "answered ms", "acknowledged",
              "durable", "after the cut"],
             [[str(f.request.number), f.request.op + (" fua" if f.request.fua else ""),
               str(f.request.offset), str(f.request.length), f"{f.request.arrival / 1e6:.3f}",
               f"{f.request.done / 1e6:.3f}", "yes" if f.answered else "no",
-              "yes" if f.durable else "no", _word(f)] for f in shown]))
-        parts.append(html.part("headed", f"All {len(judged.broken)} broken states", _table(
+              "yes" if f.durable else "no", _word(f)] for f in shown])))
+        parts.append(html.part("fold", f"All {len(judged.broken)} broken states", _table(
             ["cut", "where", "how the check ended", "the command that judges it again"],
             [[v.state.id, _place(v.state, requests, marks), v.reason(),
               command_of(judged.recording, v.state)] for v in judged.broken])))
     device = " ".join([work.profile, *work.settings, f"seed={work.seed}"])
-    parts.append(html.part("headed", "How it was done", _table(
+    parts.append(html.part("fold", "How it was done", _table(
         ["device", "filesystem", "run", "check", "program"],
         [[device, " ".join([work.fs, work.mount]).strip() or "none", work.run, work.check,
           judged.program]])))
     return document("cuts", "What does a power cut break?",
                     "A program works, the power fails at every operation of the chip, and a check "
-                    "looks at each state that is left.", sentences(judged), parts)
+                    "looks at each state that is left.", sentences(judged), parts, figure)

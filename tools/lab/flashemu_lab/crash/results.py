@@ -260,8 +260,8 @@ def _bars(groups: list[Group], title: str, y_name: str, values: list[float]) -> 
 
 
 def _table(heading: str, heads: list[str], rows: list[list[str]], words: int) -> Markup:
-    """Under its heading; the first columns are words, the others numbers."""
-    return html.part("headed", heading, html.table([(head, i >= words) for i, head in
+    """One click away; the first columns are words, the others numbers."""
+    return html.part("fold", heading, html.table([(head, i >= words) for i, head in
                                                     enumerate(heads)], rows))
 
 
@@ -269,6 +269,7 @@ def to_page(crashed: Crashed) -> str:
     """A page that needs nothing else."""
     groups = crashed.groups()
     parts: list[Markup] = []
+    drawn: list[str] = []
     if groups:
         figures = (
             ("Synced, and yet lost or damaged", "% of what was synced",
@@ -277,8 +278,10 @@ def to_page(crashed: Crashed) -> str:
             ("Not synced, and yet whole", "% of what was not synced",
              [100 * g.counts["whole"] / max(g.counts["unsynced"], 1) for g in groups]),
             ("Mounting again", "ms (median)", [median(g.mounts) / 1e6 for g in groups]))
-        parts.append(grid("Figures", [_bars(groups, title, unit, values)
-                                      for title, unit, values in figures if max(values) > 0]))
+        drawn = [_bars(groups, title, unit, values)
+                 for title, unit, values in figures if max(values) > 0]
+        if drawn[1:]:
+            parts.append(grid("More figures", drawn[1:]))
         parts.append(_table(
             "By device, filesystem and workload",
             [head for head, _ in _COLUMNS], [[cell(g) for _, cell in _COLUMNS] for g in groups], 3))
@@ -292,7 +295,7 @@ def to_page(crashed: Crashed) -> str:
         f"All {len(rows)} cuts",
         ["cut", "mounted", "fsck", "the command that does the cut again", "after writes",
          "synced", "lost", "damaged", "not synced", "whole", "in part", "gone", "other"], rows, 4))
-    parts.append(html.part("headed", "How it was done", html.part("cuts", crashed.program)))
+    parts.append(html.part("fold", "How it was done", html.part("cuts", crashed.program)))
     return document("crash", "What does a power cut leave?",
                     "Files are written, the power fails, and the filesystem is mounted again.",
-                    sentences(crashed), parts)
+                    sentences(crashed), parts, drawn[0] if drawn else "")

@@ -22,7 +22,7 @@ from ..measurement.schema import Measurement, Point
 from ..probe import next_step, speaking
 from ..probe.datasheet import bytes_text
 from ..report import html
-from ..report.charts import Chart, Series, line_chart
+from ..report.charts import Chart, Series, line_chart, share_chart
 from ..report.page import document, grid
 from . import rows_in_order, rules
 from .curves import curves
@@ -33,6 +33,8 @@ from .search import kind
 
 # Of the kinds of request that a profile misses, how many are named.
 _MOST_FAR = 3
+# Percents: within which of them points are counted for the figure.
+_LIMITS = (1, 2, 5, 10, 20, 50)
 # The keys whose value is a member of Structure.
 _MEMBER = {
     "nand.page_size": "page", "nand.page_parts": "parts", "nand.copyback": "copyback",
@@ -410,7 +412,17 @@ def page(f: Fitted, m: Measurement, source: str, made_by: str) -> str:
                     f"{source}, fitted by {made_by} with {f.comparisons} comparisons",
                     sentences(f, m),
                     [grid("Measured, and of the model", figures(m, f.measured)),
-                     _keys(f, m, source), _candidates(f), points_table(m, f.measured, f.errors)])
+                     _keys(f, m, source), _candidates(f), points_table(m, f.measured, f.errors)],
+                    how_near(f.errors))
+
+
+def how_near(errors: Sequence[float | None]) -> str:
+    """The figure that answers how near a profile comes: the share of the points that are off by no
+    more than some percents.  `errors` are ln(model / measured), where they are known."""
+    off = [abs(math.expm1(e)) for e in errors if e is not None]
+    return share_chart(f"How many of {len(off)} points the profile meets", [
+        (f"within {limit} %", sum(o <= limit / 100 for o in off) / len(off))
+        for limit in _LIMITS], "of the points") if off else ""
 
 
 def figures(m: Measurement, modelled: Sequence[float | None]) -> list[str]:
@@ -446,9 +458,9 @@ def _figure(name: str, rows: dict[int, tuple[float, float | None]]) -> str:
 
 def table(heading: str, names: Sequence[str], rows: Sequence[Sequence[str]], numbers: int
           ) -> Markup:
-    """A table whose last `numbers` columns are numbers, under its heading."""
+    """A table whose last `numbers` columns are numbers, one click away."""
     first = len(names) - numbers
-    return html.part("headed", heading, html.table([(name, i >= first) for i, name in
+    return html.part("fold", heading, html.table([(name, i >= first) for i, name in
                                                     enumerate(names)], rows))
 
 

@@ -15,7 +15,7 @@ from ..measurement.schema import Measurement
 from ..probe import next_step
 from ..report import html
 from ..report.page import document, grid
-from .fit_result import errors_json, errors_text, figures, points_table, table
+from .fit_result import errors_json, errors_text, figures, how_near, points_table, table
 from .fitting import Errors, summed
 from .refining import Refined, sorts
 
@@ -122,4 +122,5 @@ def page(r: Refined, m: Measurement, source: str, start: str, made_by: str, text
                     sentences(r, m, text),
                     [grid("Measured, and of the model", figures(m, r.measured)),
                      table("The numbers that moved", ["key", "was", "now"], rows, 2),
-                     points_table(m, r.measured, r.errors)])
+                     points_table(m, r.measured, r.errors)],
+                    how_near(r.errors))

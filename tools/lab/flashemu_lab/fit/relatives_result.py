@@ -17,8 +17,8 @@ from ..measurement.schema import Measurement, Point
 from ..probe import next_step
 from ..report import html
 from ..report.page import document, grid
-from .fit_result import (errors_json, errors_text, figures, kinds_json, near_text, percent_text,
-                         points_json, points_table, sections, sentence, table, test_name,
+from .fit_result import (errors_json, errors_text, figures, how_near, kinds_json, near_text,
+                         percent_text, points_json, points_table, sections, sentence, table, test_name,
                          worst_line)
 from .fitting import Errors, GOOD_MEDIAN, GOOD_SHARE, summed
 from .refining import size_text
@@ -214,7 +214,8 @@ def page(r: Related, m: Measurement, source: str, made_by: str) -> str:
                     sentences(r, m),
                     [grid("Measured, and of the model", figures(m, r.measured)),
                      _keys(r, m, source), _candidates(r.tried),
-                     points_table(m, r.measured, r.errors)])
+                     points_table(m, r.measured, r.errors)],
+                    how_near(r.errors))
 
 
 def _keys(r: Related, m: Measurement, source: str) -> Markup:

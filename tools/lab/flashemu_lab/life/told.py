@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any, Sequence
 
 from ..core.text import listed
 from ..core.units import number
+from ..report import charts
 from ..report.page import document, plain_table
 from .prediction import HIGH, LOW, Prediction
 
@@ -17,16 +19,22 @@ LONG = 30.0
 EQUAL = 1.05
 
 
+def _in_unit(years: float, unit_of: float) -> tuple[str, str]:
+    """A time as a number with two digits, and its unit: years, or days if `unit_of` years are
+    less than one."""
+    unit, parts = ("years", 1.0) if unit_of >= 0.95 else ("days", 365.25)
+    return number(float(f"{years * parts:.2g}")), unit
+
+
 def span(years: float) -> str:
     """A time for people."""
-    if years >= 0.95:
-        return f"{number(float(f'{years:.2g}'))} years"
-    days = years * 365.25
-    return f"{number(float(f'{days:.2g}'))} days"
+    return " ".join(_in_unit(years, years))
 
 
 def _interval(p: Prediction) -> str:
-    return f"8 of 10 such cards {span(p.quantile(LOW))} to {span(p.quantile(HIGH))}"
+    """The interval in the unit of the median, such as "0.66 to 5.6 years"."""
+    low, unit = _in_unit(p.quantile(LOW), p.median)
+    return f"{low} to {_in_unit(p.quantile(HIGH), p.median)[0]} {unit}"
 
 
 def first(p: Prediction) -> str:
@@ -36,10 +44,10 @@ def first(p: Prediction) -> str:
         return f"This device has used up the life that it is rated for, within {span(p.median)}."
     if not p.card:
         text = (f"at the pace of its first {span(p.work.age / 86400 / 365.25)}, this device lives "
-                f"{span(p.quantile(LOW))} to {span(p.quantile(HIGH))}, most likely "
-                f"{span(p.median)}")
+                f"{_interval(p)}, most likely {span(p.median)}")
     else:
-        text = f"{p.card.profile} lives {span(p.median)} under {p.work.name} ({_interval(p)})"
+        text = (f"{p.card.profile} lives {span(p.median)} under {p.work.name} "
+                f"(8 of 10 such cards {_interval(p)})")
     return doubt + (text[0].upper() + text[1:] if not doubt and not p.card else text) + "."
 
 
@@ -192,4 +200,15 @@ def page(answers: Sequence[Prediction], what_ifs: Sequence[Row], refused: Sequen
     parts.append(plain_table("Do it again", f"Made by {made_by}.", [("command", False)],
                              [[c] for c in base.commands]))
     return document("life", f"How long does it live under {base.work.name}?", base.work.title,
-                    sentences(base), parts)
+                    sentences(base), parts, _lives(answers, what_ifs))
+
+
+def _lives(answers: Sequence[Prediction], what_ifs: Sequence[Row]) -> str:
+    """The figure that answers: each life as an interval with its median, the first one marked."""
+    several = len(answers) > 1
+    found = [(name_of(p) if several else "as it is", p) for p in answers] + list(what_ifs)
+    drawn = [charts.Interval(name, p.quantile(LOW), p.median, p.quantile(HIGH),
+                             f"{name}: {span(p.median)} ({_interval(p)})")
+             for name, p in found if p.quantile(LOW) > 0 and math.isfinite(p.quantile(HIGH))]
+    return charts.interval_chart("How long 8 of 10 such cards live", "years, with the median",
+                                 drawn) if drawn else ""

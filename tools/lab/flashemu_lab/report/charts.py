@@ -263,3 +263,45 @@ def share_chart(title: str, rows: list[tuple[str, float]], of: str = "of the var
         parts.append(svg.box(left, y, max(room * share, 1), 19, "f0", f"{name}: {words} {of}"))
         parts.append(svg.text(left + room * share + 6, y + 14, words))
     return svg.picture(WIDTH, 30 + len(rows) * 26 + 6, title, parts)
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A value between a smaller and a larger one, all above 0; `tip` tells them to the pointer."""
+
+    name: str
+    least: float
+    middle: float
+    most: float
+    tip: str
+
+
+def interval_chart(title: str, x_name: str, rows: Sequence[Interval]) -> str:
+    """A bar from the least to the largest value of each row with a line at the middle one, on a
+    logarithmic scale.  The first row has a colour of its own: it is the one that was asked for."""
+    wide = min(max(svg.text_width(row.name) for row in rows), 196)
+    fitting = int(wide / svg.text_width("x")) - 1
+    left, top, height = wide + 14, 30.0, 26.0
+    ticks = svg.log_ticks(min(row.least for row in rows), max(row.most for row in rows))
+    low, high = math.log(ticks[0]), math.log(ticks[-1])
+    base = top + height * len(rows)
+
+    def place(value: float) -> float:
+        return left + (WIDTH - _RIGHT - 14 - left) * (math.log(value) - low) / (high - low)
+
+    parts = [svg.text(8, 16, title, "head")]
+    sparse = len(ticks) > 7
+    for tick in ticks:
+        if sparse and abs(math.log10(tick) - round(math.log10(tick))) > 1e-6:
+            continue
+        parts.append(svg.line(place(tick), top, place(tick), base, "grid"))
+        parts.append(svg.text(place(tick), base + 17, _short(tick), "faint", "middle"))
+    for i, row in enumerate(rows):
+        y = top + height * i
+        shown = row.name if svg.text_width(row.name) <= wide else row.name[:fitting] + "\u2026"
+        parts.append(svg.text(left - 8, y + 17, shown, "", "end"))
+        parts.append(svg.box(place(row.least), y + 5, place(row.most) - place(row.least), 16,
+                             f"f{1 if i else 0}", row.tip))
+        parts.append(svg.line(place(row.middle), y + 2, place(row.middle), y + 24, "middle"))
+    parts.append(svg.text((left + WIDTH - _RIGHT) / 2, base + 36, x_name, "faint", "middle"))
+    return svg.picture(WIDTH, base + 44, title, parts)

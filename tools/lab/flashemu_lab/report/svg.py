@@ -36,6 +36,7 @@ svg .quiet{pointer-events:none}
 svg .heat{fill:var(--heat);stroke:var(--grid)}
 svg .mark{fill:none;stroke:var(--ink);stroke-width:2}
 svg .light{fill:#fff}
+svg .middle{stroke:var(--ink);stroke-width:3}
 svg .none{fill:var(--grid)}
 """ + "".join(f"svg .f{i}{{fill:var(--s{i})}}svg .k{i}{{stroke:var(--s{i})}}\n"
               for i in range(N_SERIES))
