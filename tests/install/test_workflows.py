@@ -72,6 +72,59 @@ def test_both_versions_of_debian_and_their_figures():
     assert "benchmarklog.txt" in kept["with"]["path"] and "docs/FIDELITY.md" in kept["with"]["path"]
 
 
+def job_files():
+    """The commands of the two job files for projects, and what each says about where flashemu is."""
+    with open(os.path.join(ROOT, "docs/recipes/gitlab-power-cut.yml"), encoding="utf-8") as f:
+        job, = yaml.safe_load(f).values()
+    gitlab = " ".join(job["script"]), job["variables"]["FLASHEMU"]
+    with open(os.path.join(ROOT, "docs/recipes/github-power-cut.yml"), encoding="utf-8") as f:
+        job, = yaml.safe_load(f)["jobs"].values()
+    runs = " ".join(step["run"] for step in job["steps"] if "run" in step)
+    return gitlab, (runs, job["env"]["FLASHEMU"])
+
+
+def test_files_for_projects_need_no_editing_and_say_the_same():
+    """Nothing in capitals stands for something else, and both type the same commands."""
+    (gitlab, there), (github, here) = job_files()
+    assert there == "$CI_SERVER_URL/$CI_PROJECT_ROOT_NAMESPACE/flashemu"
+    assert here == "${{ github.server_url }}/${{ github.repository_owner }}/flashemu"
+
+    def words(text):
+        return text.replace("\\\n", " ").split()
+    assert words(gitlab) == words(github)
+    with open(os.path.join(ROOT, "docs/START.md"), encoding="utf-8") as f:
+        start = f.read()
+    typed = re.search(r"(?m)^    nbdkit -t 1 .* (transcend8g .*)$", start)[1]
+    assert typed in " ".join(words(gitlab)), typed
+
+
+def test_the_container_has_what_it_starts():
+    with open(os.path.join(ROOT, "Containerfile"), encoding="utf-8") as f:
+        text = f.read()
+    entry = re.search(r'ENTRYPOINT \["(.*)"\]', text)[1]
+    assert "COPY tools/%s /usr/local/bin/" % entry in text
+    for package in ("flashemu_", "flashemu-lab_", "nbdkit-plugin-flashemu_"):
+        assert "/packages/%s*.deb" % package in text, package
+
+
+def test_what_a_container_starts():
+    """By programs that print what they were given."""
+    os.makedirs("bin", exist_ok=True)
+    for name in ("flashemu", "flashemu-lab", "nbdkit"):
+        with open("bin/" + name, "w", encoding="utf-8") as f:
+            f.write('#!/bin/sh\necho "%s $*"\n' % name)
+        os.chmod("bin/" + name, 0o755)
+    for given, want in (
+            (["profile=lexar8g", "clock=virtual"], "nbdkit -f flashemu profile=lexar8g clock=virtual"),
+            (["serve", "lexar8g", "--each-client"], "flashemu serve --port 10809 lexar8g --each-client"),
+            (["serve", "lexar8g", "--port", "7"], "flashemu serve lexar8g --port 7"),
+            (["align", "lexar8g", "ftl.open_random=1"], "flashemu align lexar8g ftl.open_random=1"),
+            (["flashemu-lab", "list"], "flashemu-lab list"), ([], "flashemu ")):
+        code, out, err = ended([os.path.join(ROOT, "tools/container-entry"), *given],
+                               env=dict(os.environ, PATH=os.path.abspath("bin") + ":/usr/bin:/bin"))
+        assert code == 0 and out.strip() == want.strip(), (given, out, err)
+
+
 def test_actionlint():
     if shutil.which("actionlint"):
         code, out, err = ended(["actionlint", *[os.path.join(FOLDER, f) for f in os.listdir(FOLDER)]])

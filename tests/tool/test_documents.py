@@ -16,7 +16,7 @@ from flashemu_tool import good_json
 ROOT = from_env("SOURCE_ROOT")
 MOST_WORDS = {"docs/DESIGN.md": 5000, "docs/SPEED.md": 1200}
 PAGES = ["README.md", "HACKING.md"] + ["docs/%s.md" % name for name in (
-    "DESIGN", "CARDS", "FIT", "SPEED", "RECIPES", "TUTORIAL")]
+    "DESIGN", "CARDS", "FIT", "SPEED", "RECIPES", "START", "TUTORIAL")]
 MANUAL = "docs/man/flashemu-lab.1"
 SECTIONS = "device|nand|ftl|cache|link|ecc|faults|step"
 WORDS = dict(zip("three four five six seven eight nine ten".split(), range(3, 11)))
