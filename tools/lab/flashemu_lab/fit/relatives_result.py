@@ -18,8 +18,8 @@ from ..probe import next_step
 from ..report import html
 from ..report.page import document, grid
 from .fit_result import (errors_json, errors_text, figures, how_near, kinds_json, near_text,
-                         percent_text, points_json, points_table, sections, sentence, table, test_name,
-                         worst_line)
+                         percent_text, points_json, points_table, sections, sentence, table,
+                         test_name, worst_line)
 from .fitting import Errors, GOOD_MEDIAN, GOOD_SHARE, summed
 from .refining import size_text
 from .relatives import Card, Related, applies
