@@ -56,9 +56,9 @@ static void assert_same(struct bench *x, struct bench *y)
     FT_ASSERT_SAME(f->blocks.valid, g->blocks.valid, geo->n_pebs);
     FT_ASSERT_SAME(f->blocks.state, g->blocks.state, geo->n_pebs);
     FT_ASSERT_SAME(f->blocks.valid_bits, g->blocks.valid_bits, fe_bits_words(geo->n_ppns));
-    assert_int_equal(f->region.writes.last, g->region.writes.last);
-    assert_int_equal(f->region.writes.n, g->region.writes.n);
-    FT_ASSERT_SAME(f->region.writes.held, g->region.writes.held, f->region.writes.n);
+    assert_int_equal(f->costs.side[1].last, g->costs.side[1].last);
+    assert_int_equal(f->costs.side[1].n_held, g->costs.side[1].n_held);
+    FT_ASSERT_SAME(f->costs.side[1].held, g->costs.side[1].held, f->costs.side[1].n_held);
     assert_int_equal(f->run_last, g->run_last);
     assert_int_equal(f->run_pages, g->run_pages);
     if (x->ftl->ops->check(x->ftl, &err) < 0)

@@ -187,6 +187,23 @@ static void test_what_is_lost_stays_lost(void **state)
     ft_layer_fini(&l);
 }
 
+/* A read that begins between a write command and its pages: the write still brings all of them. */
+static void test_a_read_does_not_shorten_a_write(void **state)
+{
+    (void)state;
+    struct ft_layer l;
+    setup(&l);
+    const struct fe_ftl_ops *ops = l.ftl->ops;
+    ops->begin_command(l.ftl, true, 8 * PAGE, 4 * PAGE);
+    ops->begin_command(l.ftl, false, 0, PAGE);
+    for (fe_lpn lpn = 8; lpn < 12; lpn++) {
+        memset(l.want + lpn * (size_t)PAGE, (int)lpn, PAGE);
+        assert_int_equal(ops->write(l.ftl, lpn, 0, PAGE, l.want + lpn * (size_t)PAGE), FE_OK);
+        assert_string_equal(cached(&l, lpn, 1), lpn == 8 ? "1" : "0");
+    }
+    ft_layer_end(&l);
+}
+
 /* All dies program at the same time: nothing is read between two programs. */
 static void test_all_dies_take_their_pages_at_once(void **state)
 {
@@ -255,6 +272,7 @@ int main(void)
         cmocka_unit_test(test_a_page_that_is_gone_is_not_taken_along),
         cmocka_unit_test(test_a_page_that_was_folded_is_not_taken_along),
         cmocka_unit_test(test_what_is_lost_stays_lost),
+        cmocka_unit_test(test_a_read_does_not_shorten_a_write),
         cmocka_unit_test(test_all_dies_take_their_pages_at_once),
         cmocka_unit_test(test_random_commands_keep_every_byte),
     };

@@ -69,9 +69,9 @@ static void assert_same(const struct bench *x, const struct bench *y)
     ft_assert_same_chip(&x->rig, &y->rig);
     assert_same_map(&s->map, &t->map);
     assert_same_open(s, t);
-    assert_int_equal(s->region.writes.last, t->region.writes.last);
-    assert_int_equal(s->region.writes.n, t->region.writes.n);
-    FT_ASSERT_SAME(s->region.writes.held, t->region.writes.held, s->region.writes.n);
+    assert_int_equal(s->costs.side[1].last, t->costs.side[1].last);
+    assert_int_equal(s->costs.side[1].n_held, t->costs.side[1].n_held);
+    FT_ASSERT_SAME(s->costs.side[1].held, t->costs.side[1].held, s->costs.side[1].n_held);
     assert_int_equal(s->scatter.n, t->scatter.n);
     if (s->scatter.hot)
         FT_ASSERT_SAME(s->scatter.writes, t->scatter.writes,

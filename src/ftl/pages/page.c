@@ -26,7 +26,6 @@
 #include "base/table.h"
 #include "ftl/blocks/recover.h"
 #include "ftl/pages/page_core.h"
-#include "ftl/part.h"
 #include "ftl/recover.h"
 
 #include <errno.h>
@@ -36,13 +35,10 @@
 static void page_begin_command(struct fe_ftl *ftl, bool write, uint64_t offset, uint64_t len)
 {
     struct page_ftl *f = page_of(ftl);
+    fe_costs_begin(&f->costs, ftl->medium->ops, write, offset, len);
     if (write) {
-        fe_part_begin_write(ftl->medium, &f->part, offset, len);
         f->command_at = offset;
         f->command_bytes = len;
-    } else {
-        fe_part_begin_read(ftl->medium, &f->part, f->region.read_end, offset, len);
-        fe_region_begin_read(&f->region, offset, len, ftl->medium->ops);
     }
 }
 
@@ -55,8 +51,7 @@ static enum fe_status page_write(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, u
                                  const void *data)
 {
     struct page_ftl *f = page_of(ftl);
-    fe_region_write(&f->region, lpn, ftl->medium->ops);
-    fe_part_write(ftl->medium, &f->part, len);
+    fe_costs_page(&f->costs, ftl->medium->ops, true, lpn, len);
     fe_page_follow_run(f, lpn);
     f->page_ends = off + len == ftl->medium->geo.page_bytes;
     struct fe_blocks *b = fe_page_blocks_for(f, lpn);
@@ -79,7 +74,7 @@ static enum fe_status page_read(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, ui
                                 void *buf)
 {
     struct page_ftl *f = page_of(ftl);
-    fe_region_read(&f->region, lpn, ftl->medium->ops);
+    fe_costs_page(&f->costs, ftl->medium->ops, false, lpn, len);
     return fe_read_mapped(ftl->medium, fe_mapped(f->map[lpn]), off, len, buf);
 }
 
@@ -192,8 +187,7 @@ static int init(struct page_ftl *f, struct fe_err *err)
     int r = fe_page_area_fits_range(p, &f->base.medium->geo, n, err);
     if (r < 0)
         return r;
-    f->part = p->part;
-    fe_region_init(&f->region, &p->region, f->base.medium->geo.page_bytes);
+    fe_costs_init(&f->costs, p, f->base.medium->geo.page_bytes, 0);
     f->run_last = FE_LPN_NONE;
     f->gather_pages = (uint32_t)(p->page.slc_gather / f->base.medium->geo.page_bytes);
     f->map = fe_table_alloc(n, sizeof *f->map);

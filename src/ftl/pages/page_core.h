@@ -22,8 +22,8 @@
 #define FE_FTL_PAGE_CORE_H
 
 #include "ftl/blocks/blocks.h"
+#include "ftl/cost.h"
 #include "ftl/pages/page_heat.h"
-#include "ftl/region.h"
 #include "ftl/registry.h"
 
 /* Pages of one kind, which go to blocks of their own; the number of their frontier.  The SLC
@@ -46,8 +46,7 @@ struct page_ftl {
     fe_lpn area_first;       /* the area is [area_first, area_first + area_pages) */
     uint32_t area_pages;
     struct fe_mapping *map;  /* by lpn */
-    struct fe_region region;
-    struct fe_part_params part;
+    struct fe_costs costs;
     fe_lpn run_last;         /* the host's previous page, or FE_LPN_NONE */
     uint32_t run_pages;      /* pages in order before the present one */
     uint64_t command_at;     /* where the host's present write command begins */

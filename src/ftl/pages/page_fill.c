@@ -84,7 +84,7 @@ fe_lpn fe_page_fill(struct fe_ftl *ftl, fe_lpn first, fe_lpn end)
         fill_stripe(f, front, lpn);
         lpn += (fe_lpn)stripe;
     }
-    fe_region_fill(&f->region, first, lpn - first);
+    fe_costs_fill(&f->costs, first, lpn - first);
     if (lpn > first) {
         f->run_last = lpn - 1;
         f->run_pages = lpn - 1;

@@ -53,14 +53,7 @@
  * Units may be smaller than the AU that the device shows.  Then several units are a group
  * (scatter.h), of which one is open at a time.  A write in the middle of an AU costs one small
  * unit, and a write to one AU more than there is room for costs a copy of a whole AU.
- *
- * If one command reads on into another unit, this can cost extra time, because the controller has
- * to fetch the next part of the map (unit_read_ns).  This step shows a unit's size from outside.
- * Some do so even after a read up to the end of a unit, as if they looked for what comes next
- * (end_read_ns).  (flashbench -a: six of 48 logs have units of 4 MiB of which the last 1 KiB takes
- * 1.15 to 1.3 times as long as the last 1 KiB of another page, and the first no longer.)
  */
-#include "ftl/part.h"
 #include "ftl/units/segment_core.h"
 #include "ftl/units/unit_recover.h"
 
@@ -224,7 +217,7 @@ static enum fe_status small_write(struct segment *s, fe_lpn lpn, uint32_t off, u
 
 static void seg_set_delays(struct fe_ftl *ftl, const struct fe_ftl_params *p)
 {
-    seg_of(ftl)->unit_read_ns = p->segment.unit_read_ns;
+    fe_costs_set_delays(&seg_of(ftl)->costs, p);
 }
 
 /* Data bytes of a unit, or of a group of units. */
@@ -237,14 +230,7 @@ static uint64_t group_bytes(const struct segment *s)
 static void seg_begin_command(struct fe_ftl *ftl, bool write, uint64_t offset, uint64_t len)
 {
     struct segment *s = seg_of(ftl);
-    if (write) {
-        fe_part_begin_write(ftl->medium, &s->part, offset, len);
-    } else {
-        fe_part_begin_read(ftl->medium, &s->part, s->region.read_end, offset, len);
-        fe_region_begin_read(&s->region, offset, len, ftl->medium->ops);
-        if (s->end_read_ns && (offset + len) % group_bytes(s) == 0)
-            fe_ops_busy(ftl->medium->ops, s->end_read_ns);
-    }
+    fe_costs_begin(&s->costs, ftl->medium->ops, write, offset, len);
     s->command++;
     s->command_last = (fe_lpn)((offset + len - 1) / ftl->medium->geo.page_bytes);
     s->command_is_small = write && len <= s->small_write;
@@ -296,8 +282,7 @@ static enum fe_status seg_write(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, ui
     fe_leb leb = fe_unit_map_leb(&s->map, lpn);
     uint32_t page = lpn - fe_unit_map_lpn(&s->map, leb, 0);
     struct open_unit *o = fe_seg_find_open(s, leb);
-    fe_region_write(&s->region, lpn, ftl->medium->ops);
-    fe_part_write(ftl->medium, &s->part, len);
+    fe_costs_page(&s->costs, ftl->medium->ops, true, lpn, len);
     note_group(s, leb);
     if (s->small.n_max && (s->command_is_small || fe_seg_in_zone(s, leb)) &&
         !joins(s, o, leb, page, off, len))
@@ -321,12 +306,7 @@ static enum fe_status seg_write(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, ui
 static enum fe_status seg_read(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, uint32_t len,
                                void *buf)
 {
-    struct segment *s = seg_of(ftl);
-    fe_leb group = fe_unit_map_leb(&s->map, lpn) / s->scatter.group_units;
-    fe_region_read(&s->region, lpn, ftl->medium->ops);
-    if (s->unit_read_ns && s->command_group != FE_LEB_NONE && s->command_group != group)
-        fe_ops_busy(ftl->medium->ops, s->unit_read_ns);
-    s->command_group = group;
+    fe_costs_page(&seg_of(ftl)->costs, ftl->medium->ops, false, lpn, len);
     return fe_unit_map_read(ftl, lpn, off, len, buf);
 }
 
@@ -374,7 +354,7 @@ static fe_lpn seg_fill(struct fe_ftl *ftl, fe_lpn first, fe_lpn end)
     if (first != fe_unit_map_lpn(&s->map, leb, 0) || end - first < pages || !can_fill(s) ||
         (s->small.n_max && fe_seg_in_zone(s, leb)))
         return 0;
-    fe_region_fill(&s->region, first, pages);
+    fe_costs_fill(&s->costs, first, pages);
     note_group(s, leb);
     if (open_unit_for(s, leb, 0, &o) != FE_OK)
         return 0; /* and the write that follows will hear why */
@@ -508,15 +488,14 @@ static int init(struct segment *s, const struct fe_ftl_params *params, struct fe
         .map = &s->map, .first = s->n_open_max, .n_max = p->small_log, .pace = p->small_pace};
     s->zone_start = p->zone_start;
     s->zone_units = p->zone_units;
-    s->unit_read_ns = p->unit_read_ns;
-    s->end_read_ns = p->end_read_ns;
     s->gather_page_ns = p->gather_page_ns;
-    s->part = params->part;
-    fe_region_init(&s->region, &params->region, s->map.base.medium->geo.page_bytes);
     s->open = calloc(s->n_open_max, sizeof *s->open);
     if (!s->open)
         return fe_err_nomem(err, "open units", s->n_open_max * sizeof *s->open);
-    return init_scatter(s, p, err);
+    int r = init_scatter(s, p, err);
+    if (r == 0)
+        fe_costs_init(&s->costs, params, geo->page_bytes, group_bytes(s));
+    return r;
 }
 
 static int seg_create(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,

@@ -11,12 +11,11 @@
  *   unit_map.h       data units, log units and merges
  *   shared_log.h     the small-write log
  *   scatter.h        which units lie apart from their group
- *   region.h         the part of the map that the controller holds
  */
 #ifndef FE_FTL_SEGMENT_CORE_H
 #define FE_FTL_SEGMENT_CORE_H
 
-#include "ftl/region.h"
+#include "ftl/cost.h"
 #include "ftl/registry.h"
 #include "ftl/units/scatter.h"
 #include "ftl/units/shared_log.h"
@@ -46,15 +45,14 @@ struct segment {
     bool small_join;
     struct fe_shared_log small;
     struct fe_scatter scatter;
-    struct fe_region region;
-    uint64_t small_write, unit_read_ns, end_read_ns, gather_page_ns;
-    struct fe_part_params part;
+    struct fe_costs costs;
+    uint64_t small_write, gather_page_ns;
     uint32_t zone_start, zone_units;
     /* the host's command */
     bool command_is_small;
     uint64_t command;     /* its number, from 1 on */
     fe_lpn command_last;  /* the last page that it writes */
-    fe_leb command_group; /* the group that it read or wrote last, or FE_LEB_NONE */
+    fe_leb command_group; /* the group that it wrote last, or FE_LEB_NONE */
 };
 
 static inline struct segment *seg_of(struct fe_ftl *ftl)
