@@ -29,6 +29,7 @@
 
 #include "device/cuts.h"
 #include "device/internal.h"
+#include "lib/cases.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -249,8 +250,7 @@ static bool run_named(const char *id, int *failed)
 int main(int argc, char **argv)
 {
     static const struct filter all = {ALL, ALL, ALL, ALL, ALL};
-    const char *env = getenv("FLASHEMU_LONG");
-    uint32_t part = 1, parts = 1, seeds = env && strcmp(env, "1") == 0 ? 60 : 2, k = 0;
+    uint32_t part = 1, parts = 1, seeds = ft_seeds(2, 60), k = 0;
     bool named = false, good = true;
     int failed = 0;
     signal(SIGABRT, on_abort);

@@ -20,6 +20,7 @@
 #include "crash/bench.h"
 
 #include "device/internal.h"
+#include "lib/cases.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -193,8 +194,7 @@ static bool run_named(const char *id, int *failed, uint64_t *n_cuts)
 
 int main(int argc, char **argv)
 {
-    const char *env = getenv("FLASHEMU_LONG");
-    uint32_t seeds = env && strcmp(env, "1") == 0 ? 40 : 2;
+    uint32_t seeds = ft_seeds(2, 40);
     uint64_t n_cuts = 0;
     int failed = 0;
     for (int i = 1; i < argc; i++)

@@ -28,6 +28,7 @@
  *     test_host_crash [SEED:GEOMETRY:STRATEGY...]     runs these cases alone
  */
 #include "crash/bench.h"
+#include "lib/cases.h"
 #include "lib/fault_io.h"
 #include "lib/other_host.h"
 
@@ -476,8 +477,7 @@ static bool run_named(struct bench *b, const char *id, int *failed)
 
 int main(int argc, char **argv)
 {
-    const char *env = getenv("FLASHEMU_LONG");
-    uint64_t seeds = env && strcmp(env, "1") == 0 ? 400 : 3;
+    uint32_t seeds = ft_seeds(3, 400);
     struct bench *b = malloc(sizeof *b);
     int failed = 0;
     if (!b)
@@ -487,7 +487,7 @@ int main(int argc, char **argv)
             fprintf(stderr, "usage: %s [SEED:GEOMETRY:STRATEGY...]\n", argv[0]);
             return 2;
         }
-    for (uint64_t seed = 1; seed <= seeds && argc == 1; seed++)
+    for (uint32_t seed = 1; seed <= seeds && argc == 1; seed++)
         for (uint32_t geometry = 0; geometry < FT_CRASH_SHAPES; geometry++)
             for (uint32_t type = 0; fe_ftl_registry[type]; type++)
                 if (!fe_ftl_registry[type]->no_medium)

@@ -17,6 +17,7 @@
 #include "crash/bench.h"
 
 #include "device/internal.h"
+#include "lib/cases.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -105,8 +106,7 @@ static bool run_named(const char *id, int *failed, uint64_t *n_kills)
 
 int main(int argc, char **argv)
 {
-    const char *env = getenv("FLASHEMU_LONG");
-    uint32_t seeds = env && strcmp(env, "1") == 0 ? 100 : 4;
+    uint32_t seeds = ft_seeds(4, 100);
     uint64_t n_kills = 0;
     int failed = 0;
     for (int i = 1; i < argc; i++)

@@ -300,6 +300,17 @@ static bool run_named(const char *id, struct tally *t, const char *(*fn)(const s
     return true;
 }
 
+static bool is_set(const char *name)
+{
+    const char *value = getenv(name);
+    return value && strcmp(value, "1") == 0;
+}
+
+uint32_t ft_seeds(uint32_t usual, uint32_t many)
+{
+    return is_set("FLASHEMU_LONG") ? many : is_set("FLASHEMU_SHORT") ? 1 : usual;
+}
+
 static void run_all(uint32_t n_geometries, uint32_t seeds, uint32_t part, uint32_t parts,
                     struct tally *t, const char *(*fn)(const struct ft_case *c))
 {
@@ -327,8 +338,7 @@ static uint32_t count_untested(const struct tally *t)
 int ft_cases_main(int argc, char **argv, uint32_t n_geometries, uint32_t seeds,
                   const char *(*fn)(const struct ft_case *c))
 {
-    const char *env = getenv("FLASHEMU_LONG");
-    bool is_long = env && strcmp(env, "1") == 0, named = false, good = true;
+    bool is_long = is_set("FLASHEMU_LONG"), named = false, good = true;
     uint32_t part = 1, parts = 1, refused[64] = {0}, made[64] = {0};
     struct tally t = {.refused = refused, .made = made};
     signal(SIGABRT, on_abort);

@@ -35,6 +35,10 @@ void ft_case_draw_ftl(struct fe_profile *p, struct ft_rand *r);
 /* The shape in words, for messages.  Returns buf. */
 const char *ft_case_text(const struct ft_case *c, char *buf, size_t len);
 
+/* How many seeds a test takes: `many` with FLASHEMU_LONG=1, one with FLASHEMU_SHORT=1, as builds with
+ * sanitizers have it, and otherwise `usual`. */
+uint32_t ft_seeds(uint32_t usual, uint32_t many);
+
 /* The main function of a property test.  Runs fn for `seeds` seeds of every geometry
  * [0, n_geometries) and every strategy of the registry, or for the cases that the command line
  * names.  --part K/N runs every N-th case only, and --long (or FLASHEMU_LONG=1) runs six times as
