@@ -78,13 +78,13 @@ def test_sentences():
     assert results.sentences(SOME) == [
         "xfs on p, files: of 12 synced files, 0 were lost and 3 damaged in 3 power cuts; that "
         "breaks the promise of fsync.",
-        "ext4 on p, log: of 11 synced records, 5 were lost and 0 damaged in 1 power cuts; that "
+        "ext4 on p, log: of 11 synced records, 5 were lost and 0 damaged in 1 power cut; that "
         "breaks the promise of fsync.",
-        "vfat on p, database: of 9 synced blocks, 0 were lost and 4 damaged in 1 power cuts, "
+        "vfat on p, database: of 9 synced blocks, 0 were lost and 4 damaged in 1 power cut, "
         "although fsync had confirmed them.",
         "Nothing that fsync had confirmed was lost with exfat on q: 17 files, records and blocks "
-        "in 1 power cuts.",
-        "xfs on p, files: 2 of 3 times it could be mounted only after a repair, and 1 times not at "
+        "in 1 power cut.",
+        "xfs on p, files: 2 of 3 times it could be mounted only after a repair, and 1 time not at "
         "all.",
         "The slowest mount took 7 ms of the device's time (ext4 on p, log).",
         "2 of 9 cuts have no result. The first message: q:f2fs:log:1:1: no power."]

@@ -14,6 +14,11 @@ def listed(words: list[str]) -> str:
     return ", ".join(words[:-1]) + " and " + words[-1]
 
 
+def counted(number: int, word: str) -> str:
+    """Such as "1 run" and "2 runs"."""
+    return f"{number} {word if number == 1 else word + 's'}"
+
+
 def allowed(word: str, known: Collection[str]) -> str:
     """What stands behind a name that is unknown: all known ones if they are few, or those near to
     it, or how many there are."""

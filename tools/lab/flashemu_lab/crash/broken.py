@@ -11,6 +11,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
+from ..core.text import counted
 from ..report import html
 from ..report.page import document
 from ..runs.run import Json
@@ -78,24 +79,25 @@ def notes_of(judged: Judged) -> dict[str, int]:
 def sentences(judged: Judged) -> list[str]:
     """The conclusion, the most important sentence first."""
     n = judged.found.numbers
-    told = [f"{n['cuts'] + n['second_cuts']} power cuts at {n['instants']} instants leave "
-            f"{n['states']} states, {n['cases']} with the marks in front of them."]
+    told = [f"{counted(n['cuts'] + n['second_cuts'], 'power cut')} at "
+            f"{counted(n['instants'], 'instant')} left {counted(n['states'], 'state')}, "
+            f"{n['cases']} with the marks in front of them."]
     if n["failed"]:
-        told.insert(0, f"After {n['failed']} cuts the device does not come back, the first of them "
+        told.insert(0, f"After {counted(n['failed'], 'cut')} the device does not come back, the first of them "
                        f"{n['first_failed']}.")
     if n["dead"]:
-        told.append(f"{n['dead']} cuts kill the device, as its profile says.")
+        told.append(f"As its profile says, {counted(n['dead'], 'cut')} killed the device.")
     if n["unreadable"]:
-        told.append(f"In {n['unreadable']} states there are sectors that cannot be read.")
-    told += [f"In {count} states, and that is no fault: {_NOTES.get(note, note)}."
+        told.append(f"In {counted(n['unreadable'], 'state')} there are sectors that cannot be read.")
+    told += [f"In {counted(count, 'state')}, and that is no fault: {_NOTES.get(note, note)}."
              for note, count in notes_of(judged).items()]
     if not judged.verdicts:
         return told
     unknown = len(judged.of("unknown"))
     if unknown:
-        told.append(f"The check could not tell of {unknown} states.")
+        told.append(f"The check could not tell of {counted(unknown, 'state')}.")
     if not judged.broken:
-        return [f"No promise is broken in {len(judged.of('kept'))} states.", *told]
+        return [f"No promise is broken in {counted(len(judged.of('kept')), 'state')}.", *told]
     requests, marks = read_trace(judged.recording.trace)
     first = judged.broken[0]
     return [f"A promise is broken in {len(judged.broken)} of {len(judged.verdicts)} states.",
@@ -224,7 +226,7 @@ def to_page(judged: Judged) -> str:
     figure = Markup()
     if judged.broken:
         shown = fates(judged.broken[0].state, requests)[-_SHOWN:]
-        figure = _picture(shown)
+        figure = _picture(shown) if shown else figure
         parts.append(html.part("fold", "The requests in front of the earliest cut that breaks a "
                                "promise", _table(
             ["request", "", "offset", "bytes", "arrived ms", "answered ms", "acknowledged",

@@ -16,7 +16,7 @@ from markupsafe import Markup
 
 from ..core.errors import LabError
 from ..core.json_text import loads, member, record, wrong
-from ..core.text import listed
+from ..core.text import counted, listed
 from ..core.units import number
 from ..report import charts, html
 from ..report.page import document, grid
@@ -112,16 +112,17 @@ def sentences(crashed: Crashed) -> list[str]:
         broken = ("; that breaks the promise of fsync" if g.name[1] in PROMISE else
                   ", although fsync had confirmed them")
         found.append(f"{_who(g)}: of {g.counts['synced']} synced {g.things}, {g.counts['lost']} "
-                     f"were lost and {g.counts['wrong']} damaged in {g.cuts} power cuts{broken}.")
+                     f"were lost and {g.counts['wrong']} damaged in "
+                     f"{counted(g.cuts, 'power cut')}{broken}.")
     if good:
         total = sum(g.counts["synced"] for g in good)
         cuts = sum(g.cuts for g in good)
         found.append(f"Nothing that fsync had confirmed was lost with {listed(_each(good))}: "
-                     f"{total} files, records and blocks in {cuts} power cuts.")
+                     f"{total} files, records and blocks in {counted(cuts, 'power cut')}.")
     for g in groups:
         if g.repaired or g.unusable:
             found.append(f"{_who(g)}: {g.repaired} of {g.cuts} times it could be mounted only "
-                         f"after a repair, and {g.unusable} times not at all.")
+                         f"after a repair, and {counted(g.unusable, 'time')} not at all.")
     if groups:
         slow = max(groups, key=lambda g: max(g.mounts))
         found.append(f"The slowest mount took {_ms(max(slow.mounts))} ms of the device's time "

@@ -11,7 +11,7 @@ import math
 from statistics import geometric_mean
 from typing import Callable, Iterator
 
-from ..core.text import listed
+from ..core.text import counted, listed
 from ..core.units import alike, measured, number, quantity
 from .agreement import Agreement, agreement, split
 from .choice import Choice, cells, choose, costs, least_margin, percent
@@ -144,8 +144,8 @@ def _extremes(table: Table, words: dict[str, str]) -> Iterator[str]:
 
     def where(value: float) -> str:
         equal = [row for row, other in rows if math.isclose(other, value, rel_tol=1e-9)]
-        more = f", and in {len(equal) - 1} more runs alike" if len(equal) > 1 else ""
-        return f"{_levels(equal[0], e)}{more.replace('1 more runs', '1 more run')}"
+        more = f", and in {counted(len(equal) - 1, 'more run')} alike" if len(equal) > 1 else ""
+        return f"{_levels(equal[0], e)}{more}"
 
     small, large = (f"{text} {measure.unit}".rstrip() for text in alike([least, most]))
     times = f", {measured(most / least)} times as much" if least > 0 else ""
