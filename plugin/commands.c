@@ -7,6 +7,7 @@
  */
 #include "commands.h"
 
+#include "base/guess.h"
 #include "base/quantity.h"
 #include "nand/wear.h"
 #include "obs/json_text.h"
@@ -289,7 +290,7 @@ static int run_named(struct call *c, const char *name)
 
     for (size_t i = 0; i < N_COMMANDS; i++) {
         const struct command *t = &table[i];
-        if (strcmp(name, t->name) == 0) {
+        if (fe_name_is(name, t->name)) {
             if (c->n_args < t->min_args || c->n_args > t->max_args)
                 return fe_err_set(&c->err, EINVAL, "%s: got %zu argument%s; usage: %s", name,
                                   c->n_args, c->n_args == 1 ? "" : "s", t->usage);
@@ -297,7 +298,9 @@ static int run_named(struct call *c, const char *name)
         }
         n += (size_t)snprintf(names + n, sizeof names - n, " %s", t->name);
     }
-    return fe_err_set(&c->err, EINVAL, "%.80s: unknown command; there are:%s", name, names);
+    char guess[FE_GUESS_MAX];
+    fe_guess_word(name, strlen(name), names, guess);
+    return fe_err_set(&c->err, EINVAL, "%.80s: unknown command; %sthere are:%s", name, guess, names);
 }
 
 /* A number counts as the text that JSON would print for it. */

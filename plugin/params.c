@@ -22,6 +22,16 @@
 /* How much of a value a message repeats, so that there is room for the reason. */
 #define SHOWN 80
 
+/* Refuses a value that is none of these words. */
+static int not_one_of(struct fe_err *err, const char *value, const char *what, const char *words)
+{
+    char guess[FE_GUESS_MAX];
+    bool has = *fe_guess_word(value, strlen(value), words, guess);
+
+    return fe_err_set(err, EINVAL, "%s%s%.*s", what, has ? "; " : "",
+                      (int)(has ? strlen(guess) - 1 : 0), guess);
+}
+
 /* A text that must not be empty. */
 static int set_text(const char **ret, const char *value, const char *what, struct fe_err *err)
 {
@@ -51,7 +61,7 @@ static int set_size(struct fe_params *p, const char *value, struct fe_err *err)
 static int set_clock(struct fe_params *p, const char *value, struct fe_err *err)
 {
     if (strcmp(value, "real") != 0 && strcmp(value, "virtual") != 0)
-        return fe_err_set(err, EINVAL, "must be real or virtual");
+        return not_one_of(err, value, "must be real or virtual", "real virtual");
     p->virtual_clock = value[0] == 'v';
     return 0;
 }
@@ -93,7 +103,7 @@ static int set_delay(struct fe_params *p, const char *value, struct fe_err *err)
             p->delay.kind = kinds[i].kind;
             return 0;
         }
-    return fe_err_set(err, EINVAL, "must be auto, io_uring or nanosleep");
+    return not_one_of(err, value, "must be auto, io_uring or nanosleep", "auto io_uring nanosleep");
 }
 
 static int set_spin(struct fe_params *p, const char *value, struct fe_err *err)
@@ -132,7 +142,7 @@ static int set_file(struct fe_params *p, const char *value, struct fe_err *err)
 static int set_sync(struct fe_params *p, const char *value, struct fe_err *err)
 {
     if (strcmp(value, "flush") != 0 && strcmp(value, "none") != 0)
-        return fe_err_set(err, EINVAL, "must be flush or none");
+        return not_one_of(err, value, "must be flush or none", "flush none");
     p->no_sync = value[0] == 'n';
     return 0;
 }
@@ -140,7 +150,7 @@ static int set_sync(struct fe_params *p, const char *value, struct fe_err *err)
 static int set_extents(struct fe_params *p, const char *value, struct fe_err *err)
 {
     if (strcmp(value, "auto") != 0 && strcmp(value, "no") != 0)
-        return fe_err_set(err, EINVAL, "must be auto or no");
+        return not_one_of(err, value, "must be auto or no", "auto no");
     p->no_extents = value[0] == 'n';
     return 0;
 }
@@ -148,7 +158,7 @@ static int set_extents(struct fe_params *p, const char *value, struct fe_err *er
 static int set_flush(struct fe_params *p, const char *value, struct fe_err *err)
 {
     if (strcmp(value, "auto") != 0 && strcmp(value, "always") != 0)
-        return fe_err_set(err, EINVAL, "must be auto or always");
+        return not_one_of(err, value, "must be auto or always", "auto always");
     p->always_flush = strcmp(value, "always") == 0;
     return 0;
 }
@@ -156,7 +166,7 @@ static int set_flush(struct fe_params *p, const char *value, struct fe_err *err)
 static int set_exports(struct fe_params *p, const char *value, struct fe_err *err)
 {
     if (strcmp(value, "same") != 0 && strcmp(value, "own") != 0)
-        return fe_err_set(err, EINVAL, "must be same or own");
+        return not_one_of(err, value, "must be same or own", "same own");
     p->own_exports = value[0] == 'o';
     return 0;
 }
@@ -267,13 +277,24 @@ void fe_params_fini(struct fe_params *p)
     fe_params_init(p);
 }
 
+/* What the tool calls the same thing. */
+static bool is_other_name(const char *typed, const char *key)
+{
+    static const char *const names[][2] = {{"record", "trace"}, {"record-data", "trace-data"}};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(key, names[i][1]) == 0 && fe_name_is(typed, names[i][0]))
+            return true;
+    return false;
+}
+
 int fe_params_set(struct fe_params *p, const char *key, const char *value, struct fe_err *err)
 {
     if (strchr(key, '.'))
         return add_override(p, key, value, err);
     for (uint32_t i = 0; i < N_PARAMS; i++) {
         struct fe_err why = {""};
-        if (strcmp(key, table[i].key) != 0)
+        if (!fe_name_is(key, table[i].key) && !is_other_name(key, table[i].key))
             continue;
         if (p->seen & (1u << i))
             return refuse(err, key, value, EINVAL, "given twice, allowed once");

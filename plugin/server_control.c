@@ -8,12 +8,14 @@
  */
 #include "server_internal.h"
 
+#include "base/guess.h"
 #include "base/quantity.h"
 #include "flashemu/faults.h"
 #include "obs/json_text.h"
 #include "obs/health_json.h"
 #include "obs/metrics.h"
 #include "obs/stats_json.h"
+#include "profile/options.h"
 #include "rt/clock.h"
 
 #include <errno.h>
@@ -237,6 +239,20 @@ void fe_server_reset_stats(struct fe_server *s)
     unlock(&s->lateness_lock);
 }
 
+/* Of the server if there is no dot, otherwise of the profile. */
+static int no_such_key(const char *key, const char *allowed, struct fe_err *err)
+{
+    char guess[FE_GUESS_MAX], hint[160];
+
+    if (strchr(key, '.')) {
+        fe_option_hint(FE_N_SECTIONS, key, hint, sizeof hint);
+        return fe_err_set(err, ENOENT, "%.80s: no such key%s", key, hint);
+    }
+    fe_guess_word(key, strlen(key), allowed, guess);
+    return fe_err_set(err, ENOENT, "%.80s: no such key; %sallowed: %s, SECTION.KEY", key, guess,
+                      allowed);
+}
+
 static int set_server_key(struct fe_server *s, const char *key, const char *value, bool *ret_found,
                           struct fe_err *err)
 {
@@ -246,7 +262,7 @@ static int set_server_key(struct fe_server *s, const char *key, const char *valu
     int r = 0;
 
     *ret_found = true;
-    if (strcmp(key, "time-scale") == 0) {
+    if (fe_name_is(key, "time-scale")) {
         r = fe_scale_parse(value, &scale, &why);
         if (r == 0) {
             uint64_t now_ns = fe_clock_now_ns();
@@ -254,7 +270,7 @@ static int set_server_key(struct fe_server *s, const char *key, const char *valu
             fe_timemap_rescale(&s->map, now_ns, scale);
             unlock(&s->lock);
         }
-    } else if (strcmp(key, "transport-overhead") == 0) {
+    } else if (fe_name_is(key, "transport-overhead")) {
         r = fe_params_parse_overhead(value, &overhead_ns, &why);
         if (r == 0) {
             lock_device(s);
@@ -273,6 +289,8 @@ int fe_server_set(struct fe_server *s, const char *key, const char *value, struc
     int r = set_server_key(s, key, value, &found, err);
     if (found)
         return r;
+    if (!strchr(key, '.'))
+        return no_such_key(key, "time-scale, transport-overhead", err);
     lock_to_change(s);
     r = fe_device_set(s->dev, key, value, err);
     unlock(&s->lock);
@@ -285,16 +303,16 @@ int fe_server_get(struct fe_server *s, const char *key, char *buf, size_t len,
     bool found = true;
 
     lock_device(s);
-    if (strcmp(key, "time-scale") == 0)
+    if (fe_name_is(key, "time-scale"))
         fe_scale_print(s->map.scale, buf, len);
-    else if (strcmp(key, "transport-overhead") == 0)
+    else if (fe_name_is(key, "transport-overhead"))
         fe_quantity_print(FE_TIME, s->overhead_ns, buf, len);
     else if (strcmp(key, "clock") == 0)
         snprintf(buf, len, "%s", clock_name(s));
     else
         found = fe_profile_get(fe_device_profile(s->dev), key, buf, len);
     unlock(&s->lock);
-    return found ? 0 : fe_err_set(err, ENOENT, "%.80s: no such key", key);
+    return found ? 0 : no_such_key(key, "time-scale, transport-overhead, clock", err);
 }
 
 /* The present in device time. */

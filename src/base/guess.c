@@ -9,6 +9,7 @@
  */
 #include "base/guess.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define LONGEST 40 /* names beyond this are not compared */
@@ -55,4 +56,33 @@ void fe_guess_try(struct fe_guess *g, const char *typed, size_t len, const char 
     unsigned d = distance(typed, len, name, other);
     if (d <= limit && d < g->distance)
         *g = (struct fe_guess){name, d};
+}
+
+const char *fe_guess_word(const char *typed, size_t len, const char *names,
+                          char buf[static FE_GUESS_MAX])
+{
+    struct fe_guess guess = FE_GUESS_NONE;
+
+    buf[0] = '\0';
+    for (const char *p = names; *p;) {
+        size_t n = strcspn(p, " ,|");
+        char word[LONGEST + 1];
+        unsigned before = guess.distance;
+        snprintf(word, sizeof word, "%.*s", (int)n, p);
+        if (n > 0 && n <= LONGEST)
+            fe_guess_try(&guess, typed, len, word);
+        if (guess.distance < before)
+            snprintf(buf, FE_GUESS_MAX, "did you mean %s? ", word);
+        p += n + strspn(p + n, " ,|");
+    }
+    return buf;
+}
+
+bool fe_name_is(const char *typed, const char *name)
+{
+    while (*typed && (*typed == *name || (strchr("-_", *typed) && *name && strchr("-_", *name)))) {
+        typed++;
+        name++;
+    }
+    return *typed == '\0' && *name == '\0';
 }

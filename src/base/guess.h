@@ -14,6 +14,7 @@
 #define FE_BASE_GUESS_H
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 struct fe_guess {
@@ -26,5 +27,15 @@ struct fe_guess {
 /* Takes `name`, which the caller keeps, if it is near enough to what was typed and nearer than what
  * *g has. */
 void fe_guess_try(struct fe_guess *g, const char *typed, size_t len, const char *name);
+
+enum { FE_GUESS_MAX = 80 };
+
+/* The same for names that stand in one text with blanks, commas or '|' between them.  Writes
+ * "did you mean NAME? " into buf, or "" if none is near enough, and returns buf. */
+const char *fe_guess_word(const char *typed, size_t len, const char *names,
+                          char buf[static FE_GUESS_MAX]);
+
+/* Whether two names are the same but for '-' and '_', of which nobody remembers which it was. */
+bool fe_name_is(const char *typed, const char *name);
 
 #endif

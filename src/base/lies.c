@@ -10,6 +10,7 @@
  */
 #include "flashemu/lies.h"
 
+#include "base/guess.h"
 #include "base/quantity.h"
 
 #include <errno.h>
@@ -131,6 +132,17 @@ static char *cut_at(char *text, char mark)
     return at;
 }
 
+static int unknown_lie(const char *text, struct fe_err *why)
+{
+    struct fe_guess guess = FE_GUESS_NONE;
+
+    for (uint32_t i = 0; i < FE_N_LIES; i++)
+        fe_guess_try(&guess, text, strlen(text), table[i].name);
+    return fe_err_set(why, EINVAL, "has an unknown lie '%.40s'%s%s%s", text,
+                      guess.name ? " (did you mean " : "", guess.name ? guess.name : "",
+                      guess.name ? "?)" : "");
+}
+
 static int parse_one(char *text, struct fe_lie *lie, struct fe_err *why)
 {
     char *begin = cut_at(text, '@'), *range = cut_at(text, '/'), *arg = cut_at(text, ':');
@@ -138,7 +150,7 @@ static int parse_one(char *text, struct fe_lie *lie, struct fe_err *why)
         if (strcmp(text, table[lie->kind].name) == 0)
             break;
     if (lie->kind == FE_N_LIES)
-        return fe_err_set(why, EINVAL, "has an unknown lie '%.40s'", text);
+        return unknown_lie(text, why);
     int r = parse_argument(arg, lie, why);
     if (r == 0)
         r = parse_range(range, lie, why);

@@ -5,6 +5,8 @@
  */
 #include "profile/options.h"
 
+#include "base/guess.h"
+
 #include <string.h>
 
 /* By enum fe_section, whose order is the order in which sections are printed. */
@@ -29,7 +31,7 @@ enum fe_section fe_section_find(const char *name, size_t len)
 const struct fe_option *fe_option_in(enum fe_section s, const char *key)
 {
     for (uint32_t i = 0; i < fe_n_options; i++)
-        if (fe_options[i].section == s && strcmp(fe_options[i].key, key) == 0)
+        if (fe_options[i].section == s && fe_name_is(key, fe_options[i].key))
             return &fe_options[i];
     return NULL;
 }

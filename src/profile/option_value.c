@@ -25,6 +25,8 @@
  */
 #include "profile/options.h"
 
+#include "base/guess.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -215,7 +217,10 @@ int fe_option_parse(const struct fe_option *o, const char *text, struct fe_profi
             return 0;
     }
     fe_option_allowed(o, allowed, sizeof allowed);
-    return fe_err_set(err, EINVAL, "%s; allowed: %s", why.text, allowed);
+    char guess[FE_GUESS_MAX] = "";
+    if (o->type == FE_OPT_ENUM && len > 3) /* qlc is no slip of the pen for slc */
+        fe_guess_word(text, len, allowed, guess);
+    return fe_err_set(err, EINVAL, "%s; %sallowed: %s", why.text, guess, allowed);
 }
 
 /* An option without `def` is a number, a name or times: the branch for them clears a field of 4 or

@@ -7,6 +7,8 @@
  */
 #include "workload/pattern_impl.h"
 
+#include "base/guess.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,8 +46,10 @@ static int unknown(const char *name, size_t len, struct fe_err *err)
     known[0] = '\0';
     for (unsigned i = 0; (k = fe_pattern_kind_at(i)) != NULL && n < sizeof known; i++)
         n += (size_t)snprintf(known + n, sizeof known - n, " %s", k->name);
-    return fe_err_set(err, EINVAL, "there is no pattern '%.*s'; known:%s",
-                      len > 60 ? 60 : (int)len, name, known);
+    char guess[FE_GUESS_MAX];
+    fe_guess_word(name, len, known, guess);
+    return fe_err_set(err, EINVAL, "there is no pattern '%.*s'; %sknown:%s",
+                      len > 60 ? 60 : (int)len, name, guess, known);
 }
 
 int fe_pattern_help(FILE *out, const char *name, struct fe_err *err)

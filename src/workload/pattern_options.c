@@ -7,6 +7,7 @@
  */
 #include "workload/pattern_impl.h"
 
+#include "base/guess.h"
 #include "base/quantity.h"
 #include "workload/number.h"
 
@@ -160,6 +161,33 @@ static const char *expected(const struct key *k)
     return "";
 }
 
+static int unknown_option(const struct fe_pattern_kind *kind, const char *text, size_t len,
+                          struct fe_err *err)
+{
+    struct fe_guess guess = FE_GUESS_NONE;
+
+    for (unsigned i = 0; i < FE_N_PATTERN_KEYS; i++)
+        if (kind->keys >> i & 1)
+            fe_guess_try(&guess, text, len, keys[i].name);
+    return fe_err_set(err, EINVAL, "pattern %s has no option '%.*s'; %s%s%sflashemu gen %s --options "
+                                   "lists them", kind->name, len > 80 ? 80 : (int)len, text,
+                      guess.name ? "did you mean " : "", guess.name ? guess.name : "",
+                      guess.name ? "? " : "", kind->name);
+}
+
+/* `text` is KEY=VALUE, or KEY alone. */
+static int unknown_value(const struct fe_pattern_kind *kind, const struct key *k, const char *text,
+                         size_t len, struct fe_err *err)
+{
+    char guess[FE_GUESS_MAX] = "";
+    size_t key = strlen(k->name) + 1;
+
+    if (len > key && (k->type == CHOICE || k->type == BOOL))
+        fe_guess_word(text + key, len - key, k->type == CHOICE ? k->choices : "no yes", guess);
+    return fe_err_set(err, EINVAL, "pattern %s: %.*s: %sexpected %s=%s", kind->name,
+                      len > 80 ? 80 : (int)len, text, guess, k->name, expected(k));
+}
+
 int fe_pattern_set(const struct fe_pattern_kind *kind, struct fe_pattern_values *o,
                    const char *text, size_t len, struct fe_err *err)
 {
@@ -173,13 +201,10 @@ int fe_pattern_set(const struct fe_pattern_kind *kind, struct fe_pattern_values 
         if (strlen(keys[i].name) == key_len && memcmp(keys[i].name, text, key_len) == 0)
             break;
     if (i == FE_N_PATTERN_KEYS || !(kind->keys >> i & 1))
-        return fe_err_set(err, EINVAL, "pattern %s has no option '%.*s'; flashemu gen %s "
-                          "--options lists them", kind->name, key_len > 80 ? 80 : (int)key_len,
-                          text, kind->name);
+        return unknown_option(kind, text, key_len, err);
     const struct key *k = &keys[i];
     if (!eq || !parse_value(k, eq + 1, len - key_len - 1, &value))
-        return fe_err_set(err, EINVAL, "pattern %s: %.*s: expected %s=%s", kind->name, shown,
-                          text, k->name, expected(k));
+        return unknown_value(kind, k, text, len, err);
     bool ranged = k->type != SIGNED && k->type != BOOL && k->type != CHOICE;
     if (ranged && (value < k->min || value > k->max))
         return fe_err_set(err, EINVAL, "pattern %s: %.*s: allowed is %llu to %llu%s", kind->name,

@@ -20,6 +20,7 @@
 #include "workload/formats/foreign.h"
 #include "workload/formats/hold.h"
 
+#include "base/guess.h"
 #include "base/roff.h"
 
 #include <errno.h>
@@ -63,7 +64,7 @@ static const char *all_names(char *buf, size_t size, const char *separator)
 int fe_trace_format_find(const struct fe_trace_format **ret, const char *name,
                          struct fe_err *err)
 {
-    char names[250];
+    char names[250], guess[FE_GUESS_MAX];
 
     for (unsigned i = 0; formats[i]; i++) {
         if (strcmp(formats[i]->name, name) == 0) {
@@ -71,8 +72,9 @@ int fe_trace_format_find(const struct fe_trace_format **ret, const char *name,
             return 0;
         }
     }
-    return fe_err_set(err, EINVAL, "format '%.80s': allowed are %s", name,
-                      all_names(names, sizeof names, " "));
+    all_names(names, sizeof names, " ");
+    fe_guess_word(name, strlen(name), names, guess);
+    return fe_err_set(err, EINVAL, "format '%.80s': %sallowed are %s", name, guess, names);
 }
 
 void fe_trace_format_help(FILE *out)

@@ -63,6 +63,40 @@ def test_unknown_profile():
     has_all(refused("nosuchstick"), "nosuchstick", "ideal")
 
 
+def test_what_was_meant():
+    """Of a parameter, and of those values that are words."""
+    for words, meant in ((["clokc=real"], "clock"), (["timescale=1"], "time-scale"),
+                         (["clock=rael"], "real"), (["extents=noo"], "no"),
+                         (["delay=nanoslep"], "nanosleep"), (["flush=alwys"], "always"),
+                         (["exports=onw"], "own"), (["file=x", "sync=flsh"], "flush")):
+        has_all(refused("ideal", *words), re.escape("did you mean %s?" % meant))
+    assert "did you mean" not in refused("ideal", "clock=x")
+    with Server("ideal") as s:
+        for words, meant in ((["stast"], "stats"), (["poweron"], "power-on"),
+                             (["get", "clokc"], "clock"), (["set", "timescale", "1"], "time-scale"),
+                             (["get", "ftl.tpye"], "ftl.type"),
+                             (["set", "faults.lie", "flush-lat"], "flush-late")):
+            error = s.ctl(*words)["error"]
+            assert "did you mean %s?" % meant in error, error
+        for words in (["xyzzy"], ["get", "xyzzy"], ["set", "clock", "virtual"]):
+            error = s.ctl(*words)["error"]
+            assert "did you mean" not in error, error
+
+
+def test_other_names():
+    with tempfile.TemporaryDirectory() as folder:
+        trace = os.path.join(folder, "t")
+        with Server("ssd-page", "clock=real", "time_scale=0.5", "transport_overhead=1us",
+                    "record=" + trace, "record_data=" + trace + ".data",
+                    "ftl.gc-policy=fifo") as s:
+            assert s.ctl("get", "time-scale")["value"] == s.ctl("get", "time_scale")["value"] == "0.5"
+            assert s.ctl("get", "ftl.gc_policy")["value"] == "fifo"
+            assert s.ctl("power_cut")["ok"] and s.ctl("power-on")["ok"]
+            assert s.stats()["trace"]["file"] == trace and os.path.exists(trace + ".data")
+        has_all(refused("ideal", "trace=" + trace, "record=" + trace), "given twice, allowed once")
+        has_all(refused("ideal", "ftl.gc-policy=fifo", "ftl.gc_policy=fifo"), "given twice")
+
+
 def test_profile_is_the_magic_key():
     for param in ("ideal", "profile=ideal"):
         with Server(param) as s:

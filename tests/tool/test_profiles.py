@@ -216,9 +216,77 @@ def test_help_of_a_section_and_of_a_command():
             assert code == 2 and out == "" and section in err and "no options" in err, err
 
 
+def test_help_alone_is_an_overview():
+    text = good("help")
+    lines = text.splitlines()
+    assert len(lines) < 60 and max(map(len, lines)) <= 80, text
+    words = set(text.split())
+    commands = {line.split()[0] for line in good("--complete").splitlines() if line[0] != "-"}
+    keys = {o["key"] for o in good_json("help", "--json")}
+    assert commands | set(good("profiles").split()) <= words
+    assert {key.split(".")[0] for key in keys} | {key.split(".")[1] for key in keys} <= words
+    for typed, meant in (("transend8g", "transcend8g"), ("repaly", "replay"), ("nnad", "nand"),
+                         ("pgae", "page")):
+        bad("there is no topic '%s'; did you mean %s?" % (typed, meant), "help", typed)
+    bad("did you mean nand.tR?", "help", "nand.tr")
+    bad("there is no topic 'xyzzy'; flashemu help lists them", "help", "xyzzy")
+
+
+def test_what_was_meant():
+    """Of values, patterns and formats, as of keys and commands."""
+    one = "gen:random,count=1"
+    for meant, words in (
+            ("page", ["show", "ideal", "ftl.type=pgae"]),
+            ("flush-late", ["show", "ssd-page", "faults.lie=flsh-late:3"]),
+            ("random", ["replay", "ideal", "gen:randm,count=1"]),
+            ("random", ["gen", "randm"]),
+            ("count", ["replay", "ideal", "gen:random,cuont=1"]),
+            ("count", ["gen", "random", "--cuont", "3"]),
+            ("write", ["gen", "random", "--op", "wirte"]),
+            ("no", ["gen", "random", "--fua", "noo"]),
+            ("iolog", ["gen", "random", "--to", "iolgo"]),
+            ("msr", ["trace", "x", "--from", "mrs"]),
+            ("ftl.op", ["replay", "ssd-page", one, "--vary", "ftl.po=1%"]),
+            ("steady", ["replay", "ideal", one, "--until", "stedy"]),
+            ("size", ["replay", "ideal", one, "sizze=3"]),
+            ("host", ["verify", "--kernel", "hots", "ideal"]),
+            ("file-ext4-aligned", ["verify", "transcend8g", "file-ext4-algined"])):
+        code, out, err = call(*words)
+        assert code == 2 and out == "" and err.count("\n") == 1, (words, err)
+        assert "did you mean %s?" % meant in err, (words, err)
+        wrong = [word.replace(meant, "xyzzy") for word in words]
+        assert "did you mean xyzzy" not in call(*wrong)[2]
+    for words in (["show", "ideal", "ftl.type=x"], ["gen", "x"], ["gen", "random", "--op", "x"],
+                  ["gen", "random", "--to", "x"], ["show", "ssd-page", "faults.lie=x"]):
+        assert "did you mean" not in call(*words)[2], words
+
+
+def test_one_thing_has_one_name_and_its_older_ones():
+    """--from and --to are formats, -o is a file, and '-' is '_'."""
+    assert good("gen", "random", "--count", "3", "--to", "msr") == good(
+        "gen", "random", "--count", "3", "--format", "msr")
+    write("t.msr", good("gen", "random", "--count", "3", "--to", "msr"))
+    told = [line for line in good("trace", "t.msr", "--from", "msr").splitlines() if line[0] != "#"]
+    assert told == [line for line in good("trace", "t.msr", "--format", "msr").splitlines()
+                    if line[0] != "#"] and len(told) == 3
+    numbers = [good_json("replay", "ideal", "t.msr", option, "msr", "--json")["host"]
+               for option in ("--from", "--format")]
+    assert numbers[0] == numbers[1]
+    for option in ("-o", "--output", "--svg"):
+        good("align", "ideal", "--start", "1M", option, "o" + option)
+    assert read("o-o") == read("o--output") == read("o--svg")
+    assert good("show", "ssd-page", "ftl.gc-policy=random") == good("show", "ssd-page",
+                                                                    "ftl.gc_policy=random")
+    assert good("help", "device.claimed-capacity") == good("help", "device.claimed_capacity")
+    bad("given twice", "show", "ssd-page", "ftl.gc-policy=random", "ftl.gc_policy=fifo")
+    text = good("show", "ssd-page")
+    assert good("show", write("mine.ini", text.replace("\ngc_policy", "\ngc-policy"))) == good(
+        "show", write("mine.ini", text))
+
+
 def test_help_has_every_key_of_a_profile():
     table = {o["key"]: o for o in good_json("help", "--json")}
-    text = good("help")
+    text = good("help", "all")
     for key, o in table.items():
         assert good_json("help", "--json", key) == o
         assert o["help"] in good("help", key), key

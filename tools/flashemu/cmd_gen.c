@@ -54,14 +54,14 @@ static int target_close(struct target *t, int code, struct fe_err *err)
 /* --- gen --- */
 
 static const char gen_help[] =
-    "usage: flashemu gen PATTERN [--KEY VALUE...] [-o FILE] [--format FORMAT]\n"
+    "usage: flashemu gen PATTERN [--KEY VALUE...] [-o FILE] [--to FORMAT]\n"
     "       flashemu gen --patterns\n\n"
     "Writes a trace to standard output or FILE.  --patterns lists the patterns,\n"
     "flashemu gen PATTERN --options the options of one with their defaults; most have\n"
     "--op read|write|trim --bs SIZE --size SIZE --offset SIZE --count N --seed N.\n\n"
     "  -o, --output FILE    instead of standard output\n"
     "  --force              replaces FILE whatever it is, except an input\n"
-    "  --format FORMAT      text (default) or another; flashemu trace --formats lists them\n"
+    "  --to FORMAT          text (default) or another; flashemu trace --formats lists them\n"
     "  --device NAME        iolog: the file's name in the trace (/dev/flashemu)\n"
     "  --lossy              leave out what the format cannot hold instead of failing\n"
     "  --capacity SIZE      of the device; size is then the rest of it by default\n"
@@ -130,7 +130,9 @@ int cmd_gen(int argc, char **argv)
     const struct tool_option options[] = {
         {"output=FILE", 'o', NULL, &target.path},
         {"force", 0, &output_force, NULL},
-        {"format=FORMAT", 0, NULL, &target.format},
+        {"to=FORMAT", 0, NULL, &target.format},
+        {"to=FORMAT", 0, NULL, &target.format},
+        {"format=FORMAT", 0, NULL, &target.format}, /* its older name */
         {"device", 0, NULL, &target.device}, {"lossy", 0, &target.lossy, NULL},
         {"capacity", 0, NULL, &capacity},    {"sector", 0, NULL, &sector},
         {"patterns", 0, &patterns, NULL},    {"options", 0, &options_wanted, NULL},
@@ -170,7 +172,7 @@ static const char trace_help[] =
     "       flashemu trace --formats\n\n"
     "Prints a trace, in flashemu's own form or converted.  FILE may be - (standard input)\n"
     "or gen:PATTERN[,KEY=VALUE...].  --formats lists the formats.\n\n"
-    "  --format FORMAT      of FILE; default: its first line tells\n"
+    "  --from FORMAT        of FILE; default: its first line tells\n"
     "  --to FORMAT          of the output: text (default) or another\n"
     "  -o, --output FILE    instead of standard output\n"
     "  --force              replaces FILE whatever it is, except an input\n"
@@ -216,7 +218,8 @@ int cmd_trace(int argc, char **argv)
     const char *format = NULL, *event = NULL, *sector = NULL;
     bool formats = false;
     const struct tool_option options[] = {
-        {"format=FORMAT", 0, NULL, &format},
+        {"from=FORMAT", 0, NULL, &format},
+        {"format=FORMAT", 0, NULL, &format}, /* its older name */
         {"to=FORMAT", 0, NULL, &target.format},
         {"output=FILE", 'o', NULL, &target.path},
         {"force", 0, &output_force, NULL},

@@ -4,6 +4,7 @@
  */
 #include "tool.h"
 
+#include "base/guess.h"
 #include "flashemu/device.h"
 #include "flashemu/profile.h"
 #include "ftl/ftl.h"
@@ -351,11 +352,13 @@ int cmd_check(int argc, char **argv)
 /* --- help --- */
 
 static const char help_help[] =
-    "usage: flashemu help [--json] [SECTION.KEY | SECTION | STRATEGY | PROFILE | COMMAND]\n\n"
-    "Prints the options of a profile, one, those of a section or all of them: type, range,\n"
-    "default, meaning, and the strategies that use it.  STRATEGY is a value of ftl.type: prints\n"
-    "what it is, and its options in [ftl] and [step].  PROFILE prints the same about the strategy\n"
-    "of that profile, with the profile's values.  COMMAND is a command of this program.\n";
+    "usage: flashemu help [--json] [SECTION.KEY | SECTION | STRATEGY | PROFILE | COMMAND |\n"
+    "                      all]\n\n"
+    "Without a topic, lists the topics.  With one, prints the options of a profile, one, those of\n"
+    "a section or all of them: type, range, default, meaning, and the strategies that use it.\n"
+    "STRATEGY is a value of ftl.type: prints what it is, and its options in [ftl] and [step].\n"
+    "PROFILE prints the same about the strategy of that profile, with the profile's values.\n"
+    "COMMAND is a command of this program.\n";
 
 static json_t *option_json(const struct fe_option *o)
 {
@@ -413,16 +416,105 @@ static int help_profile(const char *name, struct fe_err *err)
     return r;
 }
 
-/* The help of a topic other than a command; NULL is all. */
+enum { LEFT = 13, WIDTH = 79 };
+
+/* Prints a word in a column that begins at LEFT; *at is where the line ends, 0 = a new one. */
+static void put_word(const char *word, int *at)
+{
+    int len = (int)strlen(word);
+
+    if (*at + 1 + len > WIDTH) {
+        putchar('\n');
+        *at = 0;
+    }
+    if (*at == 0)
+        *at = printf("%*s", LEFT - 1, "");
+    *at += printf(" %s", word);
+}
+
+static void put_words(const char *head, const char *words)
+{
+    int at = printf("  %-*s", LEFT - 3, head);
+
+    for (const char *p = words; *(p += strspn(p, " "));) {
+        char word[64];
+        snprintf(word, sizeof word, "%.*s", (int)strcspn(p, " "), p);
+        put_word(word, &at);
+        p += strcspn(p, " ");
+    }
+    putchar('\n');
+}
+
+static void put_sections(void)
+{
+    for (int s = 0; s < FE_SEC_PROVENANCE; s++) {
+        int at = printf("  %-*s", LEFT - 3, fe_section_name((enum fe_section)s));
+        for (uint32_t i = 0; i < fe_n_options; i++)
+            if (fe_options[i].section == s)
+                put_word(fe_options[i].key, &at);
+        putchar('\n');
+    }
+}
+
+/* What there is help for. */
+static int help_topics(void)
+{
+    char strategies[256] = "", profiles[512] = "";
+    size_t n = 0;
+
+    for (uint32_t i = 0; fe_ftl_registry[i] && n < sizeof strategies; i++)
+        n += (size_t)snprintf(strategies + n, sizeof strategies - n, " %s", fe_ftl_registry[i]->name);
+    n = 0;
+    for (int i = 0; fe_profile_names[i] && n < sizeof profiles; i++)
+        n += (size_t)snprintf(profiles + n, sizeof profiles - n, " %s", fe_profile_names[i]);
+    puts("usage: flashemu help TOPIC\n\nTOPIC is a command, a profile, a strategy (a value of "
+         "ftl.type), a section of\na profile, a key with its section, as in nand.tR, or all: every "
+         "key with what it\nmeans.\n");
+    put_words("commands", tool_commands);
+    put_words("profiles", profiles);
+    put_words("strategies", strategies);
+    puts("\nSections, each with its keys:\n");
+    put_sections();
+    return tool_finish(TOOL_OK);
+}
+
+/* Names what somebody may have meant who typed a topic without a dot. */
+static int unknown_topic(const char *topic, struct fe_err *err)
+{
+    struct fe_guess guess = FE_GUESS_NONE;
+    char of_commands[FE_GUESS_MAX];
+    size_t len = strlen(topic);
+
+    for (int s = 0; s < FE_SEC_PROVENANCE; s++)
+        fe_guess_try(&guess, topic, len, fe_section_name((enum fe_section)s));
+    for (uint32_t i = 0; fe_ftl_registry[i]; i++)
+        fe_guess_try(&guess, topic, len, fe_ftl_registry[i]->name);
+    for (int i = 0; fe_profile_names[i]; i++)
+        fe_guess_try(&guess, topic, len, fe_profile_names[i]);
+    if (guess.name)
+        return fe_err_set(err, EINVAL, "help: there is no topic '%.60s'; did you mean %s?", topic,
+                          guess.name);
+    fe_guess_word(topic, len, tool_commands, of_commands);
+    return fe_err_set(err, EINVAL, "help: there is no topic '%.60s'; %sflashemu help lists them",
+                      topic, of_commands);
+}
+
+/* The help of a topic other than a command. */
 static int help_text(const char *topic, struct fe_err *err)
 {
     int r = 1;
 
-    if (topic && strncmp(topic, "ftl.type=", 9) == 0)
+    if (strcmp(topic, "all") == 0)
+        return fe_options_help(NULL, stdout, err);
+
+    if (strncmp(topic, "ftl.type=", 9) == 0)
         topic += 9; /* as it would stand in an override */
-    if (topic && fe_ftl_find(topic) < 0 && !fe_option_find(topic) &&
-        fe_section_find(topic, strlen(topic)) == FE_N_SECTIONS)
+    if (fe_ftl_find(topic) < 0 && !fe_option_find(topic) &&
+        fe_section_find(topic, strlen(topic)) == FE_N_SECTIONS) {
         r = help_profile(topic, err);
+        if (r == 1 && !strchr(topic, '.'))
+            return unknown_topic(topic, err);
+    }
     return r == 1 ? fe_options_help(topic, stdout, err) : r;
 }
 
@@ -442,6 +534,8 @@ int cmd_help(int argc, char **argv)
     const char *key = argc > 1 ? argv[1] : NULL;
     if (as_json)
         return help_json(key);
+    if (!key)
+        return help_topics();
     if (help_text(key, &err) < 0)
         return tool_fail(&err);
     return tool_finish(TOOL_OK);

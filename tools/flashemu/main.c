@@ -21,7 +21,7 @@ static const struct {
     {"profiles", cmd_profiles, "", "names of the device profiles"},
     {"show", cmd_show, "PROFILE [KEY=VALUE...]", "a profile with every default spelled out"},
     {"check", cmd_check, "FILE.ini", "every mistake in a profile"},
-    {"help", cmd_help, "[TOPIC]", "a KEY, a SECTION, a PROFILE or a COMMAND"},
+    {"help", cmd_help, "[TOPIC]", "topics; a KEY, a SECTION, a PROFILE or a COMMAND"},
     {"verify", cmd_verify, "PROFILE [PROCEDURE...] [KEY=VALUE...]",
      "published figures, measured again"},
     {"replay", cmd_replay, "PROFILE TRACE... [KEY=VALUE...]", "traces in virtual time"},
@@ -71,10 +71,22 @@ static int no_command(const char *name)
     return tool_error("there is no command '%s'; flashemu --help lists them", name);
 }
 
+/* Writes the names into a buffer that stays. */
+static const char *command_names(void)
+{
+    static char names[256];
+    size_t n = 0;
+
+    for (int i = 0; i < N_COMMANDS && n < sizeof names; i++)
+        n += (size_t)snprintf(names + n, sizeof names - n, " %s", commands[i].name);
+    return names;
+}
+
 int main(int argc, char **argv)
 {
     setlocale(LC_ALL, "C");
     tool_begin(argc, argv);
+    tool_commands = command_names();
     if (argc < 2) {
         print_usage(stderr);
         return TOOL_USAGE;

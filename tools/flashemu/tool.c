@@ -109,6 +109,8 @@ int tool_print_result(json_t *object, const struct fe_origin *origin)
     return tool_print_json(fe_origin_json(object, origin));
 }
 
+const char *tool_commands = "";
+
 static char command_line[1024] = "flashemu";
 
 void tool_begin(int argc, char **argv)

@@ -76,6 +76,9 @@ void tool_begin(int argc, char **argv);
  * code that builds one does not look at each step; tool_print_json refuses to print it. */
 bool tool_json_incomplete(void);
 
+/* The names of all commands, with a blank in front of each; set by main. */
+extern const char *tool_commands;
+
 /* An origin with the version and the command only. */
 struct fe_origin tool_origin(void);
 

@@ -34,7 +34,7 @@ static const char align_help[] =
     "  --start START,...    these starts: sizes (4M), or sectors of 512 bytes (63s);\n"
     "                       the default is 63s, 32K, 64K, ... 8M and the device's own unit\n"
     "  --json               the same as JSON\n"
-    "  --svg FILE           also draws the rates\n"
+    "  -o, --output FILE    also draws the rates, as SVG\n"
     "  --force              replaces FILE whatever it is, except an input\n"
     "  --seed N             of the device's randomness and of the places (1)\n";
 
@@ -367,7 +367,8 @@ int cmd_align(int argc, char **argv)
     const struct tool_option options[] = {
         {"start", 0, NULL, &c->starts},
         {"json", 0, &c->json, NULL},
-        {"svg=FILE", 0, NULL, &c->svg},
+        {"output=FILE", 'o', NULL, &c->svg},
+        {"svg=FILE", 0, NULL, &c->svg}, /* its older name */
         {"force", 0, &output_force, NULL},
         {"seed", 0, NULL, &c->seed_text},
         {0},

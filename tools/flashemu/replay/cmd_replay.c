@@ -8,6 +8,7 @@
 #include "output.h"
 #include "tool.h"
 
+#include "base/guess.h"
 #include "base/quantity.h"
 #include "profile/options.h"
 
@@ -46,7 +47,7 @@ static const char replay_help[] =
     "  --record FILE        writes the requests with their completions\n"
     "  --wear-svg FILE      draws how worn each block is at the end\n"
     "  --force              replaces FILE whatever it is, except an input\n"
-    "  --format FORMAT, --from-device NAME, --event LETTER    as in flashemu trace\n";
+    "  --from FORMAT, --from-device NAME, --event LETTER    as in flashemu trace\n";
 
 static const char name_characters[] =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
@@ -82,8 +83,10 @@ static int take_word(struct command *c, const char *word)
     } else if (strncmp(word, "size=", 5) == 0 || strncmp(word, "seed=", 5) == 0) {
         return take_parameter(c, word);
     } else if (name > 0 && word[name] == '=' && access(word, F_OK) < 0) {
+        char guess[FE_GUESS_MAX];
+        fe_guess_word(word, name, "size seed", guess);
         return tool_error("replay: '%.100s' is neither SECTION.KEY=VALUE, size=SIZE, seed=N nor a "
-                          "trace", word);
+                          "trace%s%.*s", word, *guess ? "; " : "", (int)strcspn(guess, "?") + 1, guess);
     } else {
         c->traces[c->n_traces++] = word;
         c->inputs[c->n_inputs++] = word;
@@ -151,9 +154,12 @@ static int add_varied_key(struct command *c, const char *word, struct fe_err *er
         return code;
     const char *key = c->vary.factors[c->vary.n - 1].key;
     bool is_size = strcmp(key, "size") == 0, is_seed = strcmp(key, "seed") == 0;
-    if (!is_size && !is_seed && !fe_option_find(key))
+    if (!is_size && !is_seed && !fe_option_find(key)) {
+        char hint[160];
+        fe_option_hint(FE_N_SECTIONS, key, hint, sizeof hint);
         return fe_err_set(err, EINVAL, "--vary %.200s: '%.80s' is neither a key of a profile, size "
-                                       "nor seed", word, key);
+                                       "nor seed%s", word, key, hint);
+    }
     const struct factor *f = &c->vary.factors[c->vary.n - 1];
     uint64_t number;
     for (uint32_t i = 0; is_seed && i < f->n; i++)
@@ -235,7 +241,8 @@ static int parse_command(struct command *c, int argc, char **argv, int *ret_code
         {"record=FILE", 0, NULL, &c->record},
         {"wear-svg=FILE", 0, NULL, &c->wear_svg},
         {"force", 0, &output_force, NULL},
-        {"format=FORMAT", 0, NULL, &c->format},
+        {"from=FORMAT", 0, NULL, &c->format},
+        {"format=FORMAT", 0, NULL, &c->format}, /* its older name */
         {"from-device", 0, NULL, &c->trace.device},
         {"event=" SOURCE_EVENTS, 0, NULL, &c->event},
         {0},

@@ -5,6 +5,8 @@
  */
 #include "replay/repeat.h"
 
+#include "base/guess.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -36,8 +38,10 @@ int repeat_init(struct repeat *ret, const struct fe_device *dev, const char *wha
 
     *ret = (struct repeat){.dev = dev, .until_dead = strcmp(what, "dead") == 0, .most = most,
                            .n_blocks = fe_device_blocks(dev)};
+    char guess[FE_GUESS_MAX];
     if (!ret->until_dead && strcmp(what, "steady") != 0)
-        return fe_err_set(err, EINVAL, "--until %.80s: allowed: steady, dead", what);
+        return fe_err_set(err, EINVAL, "--until %.80s: %sallowed: steady, dead", what,
+                          fe_guess_word(what, strlen(what), "steady dead", guess));
     if (!fe_device_knows_valid(dev))
         return fe_err_set(err, EINVAL, "--until %s: the device has no chip that wears "
                                        "(ftl.type=step)", what);

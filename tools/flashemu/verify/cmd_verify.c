@@ -7,6 +7,7 @@
 #include "verify/kernel.h"
 #include "verify/plan.h"
 
+#include "base/guess.h"
 #include "obs/json_text.h"
 
 #include <assert.h>
@@ -142,6 +143,20 @@ static int run_plan(struct command *c, struct verify_plan *plan, struct fe_err *
     return code;
 }
 
+static int refuse_wanted(const struct verify_plan *plan, const char *profile, const char *wanted)
+{
+    struct fe_guess guess = FE_GUESS_NONE;
+    size_t len = strlen(wanted);
+
+    for (size_t i = 0; i < plan->n_rows; i++) {
+        fe_guess_try(&guess, wanted, len, plan->rows[i].note->key);
+        fe_guess_try(&guess, wanted, len, plan->rows[i].published.procedure->name);
+    }
+    return tool_error("verify: %s has no figure or procedure %s; %s%s%s--dry-run lists them", profile,
+                      wanted, guess.name ? "did you mean " : "", guess.name ? guess.name : "",
+                      guess.name ? "? " : "");
+}
+
 static int verify_profile(struct command *c, const char *name)
 {
     struct verify_plan plan;
@@ -161,8 +176,7 @@ static int verify_profile(struct command *c, const char *name)
         for (int i = 0; !c->all && i < c->n_wanted && known; i++)
             if (!c->used[i]) {
                 known = false;
-                code = tool_error("verify: %s has no figure or procedure %s; --dry-run lists "
-                                  "them", name, c->wanted[i]);
+                code = refuse_wanted(&plan, name, c->wanted[i]);
             }
         if (known && plan.n_rows == 0)
             code = tool_error("verify: %s has no published figures, [fidelity] is empty; --against "
@@ -370,6 +384,7 @@ int cmd_verify(int argc, char **argv)
         code = list_procedures(c.json);
     } else if (code == TOOL_OK && c.wanted) {
         const char *kernel = c.kernel ? c.kernel : "auto";
+        char guess[FE_GUESS_MAX];
         verify_hear_signals();
         c.k.progress = isatty(STDERR_FILENO) != 0 && !tool_is_quiet();
         c.k.verbose = c.verbose;
@@ -377,7 +392,8 @@ int cmd_verify(int argc, char **argv)
         if (!c.profiles)
             code = tool_error("out of memory");
         else if (!verify_kernel_init(&c.k, c.dry || c.against || c.class ? "none" : kernel))
-            code = tool_error("--kernel %s: allowed are auto vm host none", kernel);
+            code = tool_error("--kernel %s: %sallowed are auto vm host none", kernel,
+                              fe_guess_word(kernel, strlen(kernel), "auto vm host none", guess));
         else
             code = finish(&c, verify_stopped() ? VERIFY_INTERRUPTED
                               : c.sets         ? verify_sets(&c, argv[1])
