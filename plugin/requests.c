@@ -295,8 +295,8 @@ int fe_requests_cache(void *handle, uint32_t count, uint64_t offset, uint32_t fl
     return submit_pieces(handle, &req);
 }
 
-/* What nbdkit gathers, and the flags of the request. */
-struct gathering {
+/* What nbdkit collects, and the flags of the request. */
+struct collecting {
     struct nbdkit_extents *extents;
     bool one;                  /* only the first extent is wanted */
     enum fe_extent_kind first; /* its kind, once n > 0 */
@@ -311,7 +311,7 @@ static int add_extent(void *ctx, uint64_t offset, const struct fe_extent *extent
         [FE_EXTENT_ZERO] = NBDKIT_EXTENT_ZERO,
         [FE_EXTENT_HOLE] = NBDKIT_EXTENT_HOLE | NBDKIT_EXTENT_ZERO,
     };
-    struct gathering *g = ctx;
+    struct collecting *g = ctx;
     if (g->n++ == 0)
         g->first = extent->kind;
     else if (g->one && extent->kind != g->first)
@@ -324,7 +324,7 @@ static int add_extent(void *ctx, uint64_t offset, const struct fe_extent *extent
 int fe_requests_extents(void *handle, uint32_t count, uint64_t offset, uint32_t flags,
                         struct nbdkit_extents *extents)
 {
-    struct gathering g = {.extents = extents, .one = flags & NBDKIT_FLAG_REQ_ONE};
+    struct collecting g = {.extents = extents, .one = flags & NBDKIT_FLAG_REQ_ONE};
     struct connection *c = handle;
     int r = fe_server_extents(c->server, offset, count, add_extent, &g);
     if (r < 0)

@@ -332,7 +332,7 @@ static int build_parts(struct fe_device *dev, const struct fe_device_options *op
         r = fe_chip_log_trims(&dev->medium->chip, geo.n_chip_blocks * geo.pages_per_block, err);
     if (r == 0)
         r = is_new ? build_new(dev, opt, err) : build_again(dev, opt, err);
-    dev->medium->gathers = !dev->cache; /* a cache lays its own bytes over those that were read */
+    dev->medium->copies_late = !dev->cache; /* a cache lays its own bytes over those that were read */
     return r == 0 && opt->power_cuts ? fe_power_init(dev, err) : r;
 }
 

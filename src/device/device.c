@@ -164,7 +164,7 @@ _Static_assert((int)FE_FETCH_PAGE == (int)FE_FETCH_STEPS, "the steps have number
 /* Pages that follow each other may lie anywhere on the chip: what is known of those that come next
  * is asked for early, up to the page in front of end.  It is asked for four pages at a time: a
  * processor can look up several addresses in its page tables together, and waits for each one if
- * the hints come one by one.  The store asks for their bytes itself (store/gather.c). */
+ * the hints come one by one.  The store asks for their bytes itself (store/copy_list.c). */
 static void fetch_next(const struct fe_device *dev, fe_lpn lpn, uint64_t end)
 {
     enum { GROUP = 4 };
@@ -285,9 +285,9 @@ static void run_command(struct fe_device *dev, const struct fe_request *req, uin
 {
     bool is_write = req->type == FE_REQ_WRITE;
     uint64_t arrival = reply->arrival_ns;
-    if (dev->ftl->hears_rests && fe_link_rests(&dev->link, arrival) &&
+    if (dev->ftl->hears_idle && fe_link_is_idle(&dev->link, arrival) &&
         fe_sched_all_end(&dev->sched) <= arrival)
-        dev->ftl->ops->rested(dev->ftl);
+        dev->ftl->ops->idled(dev->ftl);
     uint64_t begin = fe_link_begin(&dev->link, arrival);
     uint64_t start = fe_link_take_turn(&dev->link, begin, is_write, from, to);
     uint64_t complete = start, n = to - from, real = fe_forged_place(&dev->forged, from, &n);

@@ -156,7 +156,7 @@ static inline fe_lpn fe_device_lpns(const struct fe_device *dev)
     return (fe_lpn)fe_div_up(dev->capacity, dev->page_bytes);
 }
 
-/* Puts the operations gathered so far on the timelines.  They belong to the batch that
+/* Puts the operations listed so far on the timelines.  They belong to the batch that
  * fe_sched_begin has begun, so call this before the next fe_sched_begin and before fe_sched_end. */
 static inline void fe_device_place(struct fe_device *dev)
 {

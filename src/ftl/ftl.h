@@ -39,7 +39,7 @@ enum fe_tag {
     /* Copies: */
     FE_TAG_COPY = 4,        /* made by cleaning, or to complete a unit that the host has begun */
     FE_TAG_COLD_COPY = 6,   /* made by cleaning, in a block for pages that are seldom written */
-    FE_TAG_REST = 7,        /* made by static wear levelling */
+    FE_TAG_STATIC = 7,        /* made by static wear levelling */
     FE_TAG_MERGE = 8,       /* in the new unit of a full merge, which counts when it is complete */
     FE_TAG_MERGE_END = 9,   /* the same; the last page, which makes the merge complete */
     /* What the strategy writes for itself: */
@@ -54,7 +54,7 @@ struct fe_ftl {
     uint32_t n_lpns;          /* logical pages [0, n_lpns) */
     uint32_t trim_unit;       /* pages that share a page of the strategy's own tables: parts of a long
                                  trim begin at multiples of it; 0: one page */
-    bool hears_rests;         /* ops->rested is called; set when the strategy is made */
+    bool hears_idle;         /* ops->idled is called; set when the strategy is made */
     struct fe_ftl_counters counters;
 };
 
@@ -131,8 +131,8 @@ struct fe_ftl_ops {
 
     /* Says that the device has done all that it was asked before the command that begins next.
      * Finding that out takes time before each command, so only a strategy that has set
-     * ftl->hears_rests is told.  NULL in the others. */
-    void (*rested)(struct fe_ftl *ftl);
+     * ftl->hears_idle is told.  NULL in the others. */
+    void (*idled)(struct fe_ftl *ftl);
 
     /* Says that the host's write command has ended; the strategy finishes what must not wait any
      * longer.  May be NULL. */

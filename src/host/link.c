@@ -176,12 +176,12 @@ uint64_t fe_link_data(struct fe_link *l, uint64_t ready_ns, uint64_t bytes)
 
 uint64_t fe_link_send(struct fe_link *l, uint64_t ready_ns, uint64_t bytes, bool more)
 {
-    l->gathered += bytes;
-    l->gathered_ns = fe_max_u64(l->gathered_ns, ready_ns);
-    if (more && l->gathered < l->p.read_buffer)
+    l->held += bytes;
+    l->held_ns = fe_max_u64(l->held_ns, ready_ns);
+    if (more && l->held < l->p.read_buffer)
         return 0;
-    uint64_t sent_ns = fe_link_data(l, l->gathered_ns, l->gathered);
-    l->gathered = l->gathered_ns = 0;
+    uint64_t sent_ns = fe_link_data(l, l->held_ns, l->held);
+    l->held = l->held_ns = 0;
     return sent_ns;
 }
 

@@ -30,7 +30,7 @@
  *
  * A simple controller takes the tasks of its queue in turn: it begins one when it has finished
  * everything of the one before, except that it goes on with a task that continues that one.  And it
- * may gather the pages of a read in a buffer, and send them when the buffer is full:
+ * may hold the pages of a read in a buffer, and send them when the buffer is full:
  *
  *     pages      |=0=|=1=|=2=|=3=|              read_buffer is two pages
  *     data out           |~0~1~| |~2~3~|
@@ -64,7 +64,7 @@ struct fe_link {
      * wrote */
     uint64_t turn_ns, turn_at;
     bool turn_writes;
-    uint64_t gathered, gathered_ns; /* bytes of a read that wait, and when the last of them came */
+    uint64_t held, held_ns; /* bytes of a read that wait, and when the last of them came */
     /* The last number of bytes and their time, because nearly all commands have the same size. */
     uint64_t memo_bytes, memo_ns;
 };
@@ -76,7 +76,7 @@ void fe_link_set_delays(struct fe_link *l, const struct fe_link_params *p);
 
 /* No command is in the device at now_ns, and the wire is free.  O(1): it is asked before every
  * command. */
-static inline bool fe_link_rests(const struct fe_link *l, uint64_t now_ns)
+static inline bool fe_link_is_idle(const struct fe_link *l, uint64_t now_ns)
 {
     return l->slots_free_ns <= now_ns && l->wire_free_ns <= now_ns;
 }
@@ -103,7 +103,7 @@ void fe_link_end_turn(struct fe_link *l, uint64_t end_ns);
  * there. */
 uint64_t fe_link_data(struct fe_link *l, uint64_t ready_ns, uint64_t bytes);
 
-/* The same for bytes of a read, which may be gathered first; `more` of the command follow.  Returns
+/* The same for bytes of a read, which may be held first; `more` of the command follow.  Returns
  * 0 as long as they wait. */
 uint64_t fe_link_send(struct fe_link *l, uint64_t ready_ns, uint64_t bytes, bool more);
 

@@ -106,7 +106,7 @@ enum fe_status fe_medium_read(struct fe_medium *m, fe_ppn ppn, uint32_t off, uin
     assert(page < fe_medium_next_page(m, peb) && !fe_medium_is_unstable(m, peb));
     fe_issue_read(m, peb, page, len);
     /* Wrong bits are put into buf at once, so the bytes must be there. */
-    int r = m->gathers && !m->read_hook ? fe_store_read_later(m->store, ppn, off, len, buf)
+    int r = m->copies_late && !m->read_hook ? fe_store_read_later(m->store, ppn, off, len, buf)
                                         : fe_store_read(m->store, ppn, off, len, buf);
     if (r < 0 || fe_medium_tag(m, ppn) == FE_TAG_TORN)
         return FE_UNCORRECTABLE;

@@ -43,7 +43,7 @@ void fe_medium_set_times(struct fe_medium *m, const struct fe_nand_params *p);
 /* Reads bytes [off, off + len) of a page; buf NULL reads for the time only.  The read takes the
  * cell's tR, and then as many bytes cross the channel as were asked for.  FE_UNCORRECTABLE,
  * and zeros, of a torn page; FE_CORRECTED is as good as FE_OK; FE_UNCORRECTABLE with wrong bits
- * in buf if the page has more of them than the code corrects.  If the medium gathers, the bytes may
+ * in buf if the page has more of them than the code corrects.  If the medium copies late, the bytes may
  * be in buf only when the owner has settled the store; they are what the page holds now. */
 enum fe_status fe_medium_read(struct fe_medium *m, fe_ppn ppn, uint32_t off, uint32_t len,
                               void *buf);

@@ -41,14 +41,14 @@ struct fe_medium {
     bool slows;                /* any of that is not 0 */
     bool copyback;
     bool one_by_one;           /* one die, which does nothing at the same time, takes the data of a
-                                  program once and is as fast in all blocks: see nand/run.h */
+                                  program once and is as fast in all blocks: see nand/series.h */
     bool read_hook, prog_hook; /* reads and programs have to ask `wear` */
     bool never_cut;            /* power is never cut, and there is no image: the controller need
                                   not find again on the chip what it knows.  Known from the start,
                                   while `undo` comes when the device has been built */
     bool brings_back;          /* cuts may bring back what was replaced long ago, or what the host
                                   has trimmed; known from the start */
-    bool gathers;              /* the owner settles the store when a request ends, and nobody looks
+    bool copies_late;          /* the owner settles the store when a request ends, and nobody looks
                                   at bytes that were read before that */
     bool eol;                  /* end of life: no program and no erase any more */
     uint8_t *page_bit;         /* per page of a block: index in tR_ns and tPROG_ns */

@@ -11,7 +11,7 @@
  * the op before it has ended (the program half of a copy), and a barrier makes all later
  * ops wait for all earlier ones.  Everything else is limited by dies and channels.
  *
- * A merge of a thousand pages, each of which waits for the one before it, is one op (nand/run.h).
+ * A merge of a thousand pages, each of which waits for the one before it, is one op (nand/series.h).
  */
 #ifndef FE_NAND_OPS_H
 #define FE_NAND_OPS_H
@@ -27,7 +27,7 @@ enum fe_op_kind {
     FE_OP_ERASE,
     FE_OP_BARRIER, /* no resource: later ops start when all earlier ones have ended */
     FE_OP_BUSY,    /* the controller itself works for cell_ns, and is a barrier */
-    FE_OP_RUN,     /* n reads and programs of one die one after the other, and is a barrier */
+    FE_OP_SERIES,     /* n reads and programs of one die one after the other, and is a barrier */
 };
 
 #define FE_OP_AFTER_PREV 1u
@@ -73,7 +73,7 @@ static inline void fe_ops_init(struct fe_oplist *l,
     l->ctx = ctx;
 }
 
-/* Hands what has gathered to the scheduler. */
+/* Hands what is in the list to the scheduler. */
 static inline void fe_ops_drain(struct fe_oplist *l)
 {
     if (l->n)

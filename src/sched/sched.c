@@ -119,7 +119,7 @@ static void place_erase(struct fe_sched *s, struct fe_op *op, uint64_t ready)
 static void place_barrier(struct fe_sched *s, struct fe_op *op)
 {
     uint64_t ns = op->cell_ns;
-    if (op->kind == FE_OP_RUN) {
+    if (op->kind == FE_OP_SERIES) {
         uint64_t each = s->command_ns + transfer_ns(s, op->bus_bytes), all;
         ns = fe_mul_ok(each, op->n, &all) ? fe_time_add(ns, all) : FE_TIME_MAX;
     }
@@ -144,7 +144,7 @@ static void place(struct fe_sched *s, struct fe_op *op)
         break;
     case FE_OP_BARRIER:
     case FE_OP_BUSY:
-    case FE_OP_RUN:
+    case FE_OP_SERIES:
         place_barrier(s, op);
         return;
     }

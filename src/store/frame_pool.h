@@ -13,7 +13,7 @@
  *
  * What was written at random lies at random, and the frames that it leaves one by one do so, too.
  * Where it is overwritten in order again and again, some spare frames bring the order back: frames
- * that become free then gather in their groups before they are used.  Spare are a thirty-second part
+ * that become free then collect in their groups before they are used.  Spare are a thirty-second part
  * as many as are used, up to a limit.  So fresh frames, which were never used, come first until there
  * are spare ones, and last from then on.
  *

@@ -379,9 +379,9 @@ static int create_parts(struct fe_store *s, const struct fe_store_what *what, st
     if (r < 0)
         return r;
     memcpy(g->profile, what->profile, what->profile_bytes);
-    g->gathered = calloc(s->n_pages, sizeof *g->gathered);
-    if (!g->gathered)
-        return fe_err_nomem(err, "OOB of a new image", s->n_pages * sizeof *g->gathered);
+    g->oob_of_new = calloc(s->n_pages, sizeof *g->oob_of_new);
+    if (!g->oob_of_new)
+        return fe_err_nomem(err, "OOB of a new image", s->n_pages * sizeof *g->oob_of_new);
     r = fe_io_truncate(g->io, g->fd, 0);
     if (r < 0)
         return fe_err_set(err, -r, "%.200s: emptying it: %s", g->path, strerror(-r));
@@ -435,24 +435,24 @@ static int sync_folder(const struct fe_image *g)
     return r == -EINVAL || r == -EACCES ? 0 : r; /* folders that cannot be synced, or read */
 }
 
-/* What was gathered; blocks that hold nothing stay holes. */
-static void write_gathered(struct fe_store *s)
+/* What the new image holds so far; blocks that hold nothing stay holes. */
+static void write_oob_of_new(struct fe_store *s)
 {
     struct fe_image *g = s->img;
-    uint32_t n = s->pages_per_block, bytes = n * (uint32_t)sizeof *g->gathered;
+    uint32_t n = s->pages_per_block, bytes = n * (uint32_t)sizeof *g->oob_of_new;
     for (uint64_t first = 0; first < s->n_pages; first += n)
-        if (!fe_image_is_zeros(&g->gathered[first], bytes))
-            fe_image_put(g, &g->gathered[first], bytes, g->at.oob + first * sizeof *g->gathered,
+        if (!fe_image_is_zeros(&g->oob_of_new[first], bytes))
+            fe_image_put(g, &g->oob_of_new[first], bytes, g->at.oob + first * sizeof *g->oob_of_new,
                          "writing its OOB");
-    free(g->gathered);
-    g->gathered = NULL;
+    free(g->oob_of_new);
+    g->oob_of_new = NULL;
 }
 
 int fe_store_image_ready(struct fe_store *s, struct fe_err *err)
 {
     struct fe_image *g = s->img;
-    assert(g && g->creating && g->gathered);
-    write_gathered(s);
+    assert(g && g->creating && g->oob_of_new);
+    write_oob_of_new(s);
     fe_image_sync_now(s);
     int r = g->failed ? -g->failed : write_header(g, FE_IMAGE_READY, err);
     if (r == 0) {

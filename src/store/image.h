@@ -18,7 +18,7 @@ struct fe_store;
 
 /* Makes an image: a new file, or one whose making was interrupted.  Nothing in it is
  * erased or programmed.  Until fe_store_image_ready it counts as not there, and what is
- * set is gathered in memory.  -EEXIST, or the host's errno; nothing is left behind. */
+ * set stays in memory.  -EEXIST, or the host's errno; nothing is left behind. */
 int fe_store_image_create(struct fe_store **ret, const struct fe_store_file *f,
                           const struct fe_store_what *what, struct fe_err *err);
 int fe_store_image_ready(struct fe_store *s, struct fe_err *err);

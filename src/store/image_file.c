@@ -175,7 +175,7 @@ void fe_image_destroy(struct fe_image *g)
     if (g->run_fd >= 0)
         close(g->run_fd);
     fe_overlay_destroy(g->overlay);
-    free(g->gathered);
+    free(g->oob_of_new);
     free(g->blocks);
     free(g->entries);
     free(g->entry_epoch);

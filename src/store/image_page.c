@@ -129,8 +129,8 @@ static void put_oob(struct fe_store *s, fe_ppn ppn, struct fe_image_oob *r)
 {
     struct fe_image *g = s->img;
     r->crc = fe_image_record_crc(ppn, r, sizeof *r);
-    if (g->gathered)
-        g->gathered[ppn] = *r;
+    if (g->oob_of_new)
+        g->oob_of_new[ppn] = *r;
     else
         fe_image_put(g, r, sizeof *r, oob_at(s, ppn), "writing an OOB record");
 }
@@ -184,7 +184,7 @@ void fe_store_put_back_oob(struct fe_store *s, fe_ppn ppn, const struct fe_store
     before_program(s, ppn);
     struct fe_image_oob r = {0};
     if (oob->state == FE_STORE_ERASED) {
-        assert(!g->gathered); /* no program is taken back while an image is made */
+        assert(!g->oob_of_new); /* no program is taken back while an image is made */
         fe_image_put(g, &r, sizeof r, oob_at(s, ppn), "writing an OOB record");
         return;
     }

@@ -8,7 +8,7 @@
  *     store.c            bytes of pages, in memory or in an image
  *     frames.c           pages in memory
  *     frame_pool.c       which of their frames are free
- *     gather.c           what reads of one request have to copy
+ *     copy_list.c        what reads of one request have to copy
  *     image_extra.c      the write cache, trims and control bytes of an image
  *     image_page.c       pages and blocks of an image
  *     image_check.c      records that no server has written
@@ -22,7 +22,7 @@
 #define FE_STORE_INTERNAL_H
 
 #include "base/bits.h"
-#include "store/gather.h"
+#include "store/copy_list.h"
 #include "store/image_format.h"
 #include "store/io.h"
 #include "store/warm.h"
@@ -32,11 +32,11 @@ struct fe_store {
     uint32_t pages_per_block;
     uint64_t n_pages;
     /* One of these two; neither without payload. */
-    struct fe_frames *frames; /* in memory, with `gather` */
+    struct fe_frames *frames; /* in memory, with `copies` */
     struct fe_image *img;     /* in an image, with the two members below */
     uint64_t *written;        /* a bit per page: it has bytes in the file */
     struct fe_warm warm;      /* of blocks */
-    struct fe_gather gather;  /* copies of fe_store_read_later that are still to be made */
+    struct fe_copy_list copies; /* copies of fe_store_read_later that are still to be made */
 };
 
 /* What the store remembers of a block besides its record in the file. */
@@ -65,7 +65,7 @@ struct fe_image {
     uint64_t *trims;       /* a bit per logical page, as last told */
     uint8_t *page;         /* one page, for whoever needs one for a moment */
     uint8_t *records;      /* FE_IMAGE_TRIMS_MAX records of trims, likewise */
-    struct fe_image_oob *gathered; /* while the image is made: all OOB records */
+    struct fe_image_oob *oob_of_new; /* while the image is made: all OOB records */
 
     const struct fe_io *io;     /* of the overlay, if there is one */
     struct fe_overlay *overlay; /* read only: what is written stays in memory; or NULL */

@@ -7,9 +7,9 @@
  * in the file until the block has left the ring of warm blocks (warm.h), and `written` says that
  * they are read as zeros all the same.
  *
- * A read in memory may be gathered, to be copied later (gather.c).  What it will copy from is a
+ * A read in memory may be put on a list, to be copied later (copy_list.c).  What it will copy from is a
  * frame, and writing, copying or putting aside pages leaves a frame alone that has a name.  So what
- * was gathered is copied before a name is given up or a frame overwritten; nothing else in here has
+ * is on the list is copied before a name is given up or a frame overwritten; nothing else in here has
  * to see to it.
  */
 #include "store/store.h"
@@ -88,13 +88,13 @@ int fe_store_read_later(struct fe_store *s, fe_ppn ppn, uint32_t off, uint32_t l
     const uint8_t *bytes = s->frames && buf ? fe_frames_at(s->frames, ppn) : NULL;
     if (!bytes)
         return fe_store_read(s, ppn, off, len, buf);
-    fe_gather_add(&s->gather, buf, bytes + off, len);
+    fe_copy_list_add(&s->copies, buf, bytes + off, len);
     return 0;
 }
 
 void fe_store_settle(struct fe_store *s)
 {
-    fe_gather_settle(&s->gather);
+    fe_copy_list_settle(&s->copies);
 }
 
 void fe_store_write(struct fe_store *s, fe_ppn ppn, fe_ppn base, uint32_t off, uint32_t len,

@@ -43,7 +43,7 @@ bool fe_store_has_payload(const struct fe_store *s);
 int fe_store_read(const struct fe_store *s, fe_ppn ppn, uint32_t off, uint32_t len, void *buf);
 
 /* As fe_store_read, but what is in memory may be copied later, together with other pages
- * (gather.h): buf has the bytes that the page holds now when fe_store_settle returns, or earlier,
+ * (copy_list.h): buf has the bytes that the page holds now when fe_store_settle returns, or earlier,
  * whatever happens to the page in between.  Until then buf must stay, nobody may look at it or
  * change it, and no other read may bring bytes there. */
 int fe_store_read_later(struct fe_store *s, fe_ppn ppn, uint32_t off, uint32_t len, void *buf);

@@ -29,7 +29,7 @@
 #include "base/rng.h"
 #include "base/table.h"
 #include "rt/clock.h"
-#include "store/gather.h"
+#include "store/copy_list.h"
 
 enum { PAGE = 4096, LINE = 64, MIB = 1 << 20, PAGES_A_MIB = MIB / PAGE, MAX_ROUNDS = 99 };
 
@@ -42,7 +42,7 @@ struct bench {
     uint64_t drawn;   /* random numbers so far */
     uint64_t sum;     /* of what was read, so that it is read */
     int pair[2];      /* a socket and its other end */
-    struct fe_gather gather;
+    struct fe_copy_list gather;
 };
 
 static _Noreturn void die(const char *what)
@@ -104,12 +104,12 @@ static bool read_anywhere(struct bench *b)
     return true;
 }
 
-/* As a read of a device does (store/gather.c): the pages that come next are asked for. */
+/* As a read of a device does (store/copy_list.c): the pages that come next are asked for. */
 static bool read_anywhere_gathered(struct bench *b)
 {
     for (uint32_t i = 0; i < PAGES_A_MIB; i++)
-        fe_gather_add(&b->gather, b->near + i * PAGE, anywhere(b), PAGE);
-    fe_gather_settle(&b->gather);
+        fe_copy_list_add(&b->gather, b->near + i * PAGE, anywhere(b), PAGE);
+    fe_copy_list_settle(&b->gather);
     return true;
 }
 

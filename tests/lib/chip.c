@@ -115,7 +115,7 @@ static bool change_state(struct ft_chip *c, const struct fe_op *op)
     case FE_OP_BARRIER:
     case FE_OP_BUSY:
         break;
-    case FE_OP_RUN:
+    case FE_OP_SERIES:
         return complain(c, "a run, although the operations are observed");
     }
     return true;

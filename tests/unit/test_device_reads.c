@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Requests that read many pages, against an array of bytes: their bytes may be copied together when
- * the request ends (store/gather.h).
+ * the request ends (store/copy_list.h).
  */
 #include "lib/device.h"
 #include "lib/rand.h"
@@ -68,7 +68,7 @@ static void check_reads(const struct fe_profile *p, uint64_t seed, int steps)
     h.buf = malloc(BYTES + 64);
     assert_true(h.want && h.buf);
     h.trims = fe_ftl_registry[p->ftl.type]->trim;
-    assert_int_equal(h.dev->medium->gathers, !h.dev->cache);
+    assert_int_equal(h.dev->medium->copies_late, !h.dev->cache);
     for (int i = 0; i < steps; i++)
         step(&h);
     read_back(&h, 0, BYTES);

@@ -195,8 +195,8 @@ static void test_blocks_check_finds_what_is_wrong(void **state)
     WRONG(&o, b->aside.n, 1, "counted are 7, 2 and 1");
     WRONG(&o, b->aside.n_new[0], 2, "1 new blocks on die 0, counted are 2");
     WRONG(&o, b->pool.next_new[0], 2, "new block 2 is not erased");
-    WRONG(&o, b->rested.n, 1, "2 full blocks, 1 in order");
-    WRONG(&o, b->rested.item[0].key, UINT64_MAX, "out of order");
+    WRONG(&o, b->least_worn.n, 1, "2 full blocks, 1 in order");
+    WRONG(&o, b->least_worn.item[0].key, UINT64_MAX, "out of order");
     assert_int_equal(fe_blocks_empty(b, 2, false), FE_OK);
     WRONG(&o, b->pool.fresh[2 % DIES].item[0].peb, 3, "free block 3 is not");
     b->closes_early = true;

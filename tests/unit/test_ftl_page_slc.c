@@ -289,9 +289,9 @@ static void test_slc_pause_ends_a_run(void **state)
         p.page.slc_pause = pause;
         ft_layer_init(&l, &nand, &p);
         ft_layer_write_each(&l, 0, 3);
-        assert_int_equal(l.ftl->hears_rests, pause);
-        if (l.ftl->hears_rests)
-            l.ftl->ops->rested(l.ftl);
+        assert_int_equal(l.ftl->hears_idle, pause);
+        if (l.ftl->hears_idle)
+            l.ftl->ops->idled(l.ftl);
         ft_layer_write_each(&l, 3, 3);
         /* a block takes the pages of MLC's two bits in turn: 200 us, 200 us, 600 us */
         const uint64_t want[2][6] = {{FT_SLC_PROG, FT_SLC_PROG, 200000, 200000, 600000, 200000},

@@ -214,7 +214,7 @@ static fe_peb next_with_tag(struct ft_layer *l, uint8_t tag, fe_peb own)
 static void test_power_on_keeps_pools_apart(void **state)
 {
     (void)state;
-    static const uint8_t tags[] = {FE_TAG_COLD_COPY, FE_TAG_REST};
+    static const uint8_t tags[] = {FE_TAG_COLD_COPY, FE_TAG_STATIC};
     for (size_t i = 0; i < ft_array_len(tags); i++) {
         uint32_t n_tried = 0;
         for (uint64_t seed = 0; seed < 20; seed++) {
@@ -222,7 +222,7 @@ static void test_power_on_keeps_pools_apart(void **state)
             struct fe_nand_params nand = ft_nand(1, 40, N, PAGE);
             struct fe_ftl_params p = ft_params("page", &nand, 1);
             p.page.hot_cold = FE_HOT_COLD_GC;
-            p.clean.wear_levelling = tags[i] == FE_TAG_REST ? FE_WEAR_STATIC : FE_WEAR_OFF;
+            p.clean.wear_levelling = tags[i] == FE_TAG_STATIC ? FE_WEAR_STATIC : FE_WEAR_OFF;
             p.clean.wl_threshold = 1;
             ft_layer_init(&l, &nand, &p);
             ft_layer_write_each(&l, 0, l.ftl->n_lpns);

@@ -176,20 +176,20 @@ static void test_link_rests_when_all_has_ended(void **state)
 {
     (void)state;
     struct fe_link l = make(1000000000, 100, 2);
-    assert_true(fe_link_rests(&l, 0));
+    assert_true(fe_link_is_idle(&l, 0));
     fe_link_begin(&l, 0);
     fe_link_data(&l, 0, 1000);
     fe_link_end(&l, 5000); /* slot 0 */
     fe_link_begin(&l, 0);
     fe_link_data(&l, 0, 1000);
     fe_link_end(&l, 3000); /* slot 1 */
-    assert_false(fe_link_rests(&l, 4999));
-    assert_true(fe_link_rests(&l, 5000));
+    assert_false(fe_link_is_idle(&l, 4999));
+    assert_true(fe_link_is_idle(&l, 5000));
     fe_link_begin(&l, 5000); /* answered when half of its data are in */
     fe_link_data(&l, 0, 1000);
     fe_link_end(&l, 5600);
-    assert_false(fe_link_rests(&l, 6099));
-    assert_true(fe_link_rests(&l, 6100));
+    assert_false(fe_link_is_idle(&l, 6099));
+    assert_true(fe_link_is_idle(&l, 6100));
 }
 
 /* After a hold no command starts before its time, and it rests from then on, even if commands that
@@ -201,8 +201,8 @@ static void test_link_holds_until_a_time(void **state)
     fe_link_begin(&l, 0);
     fe_link_end(&l, 9000);
     fe_link_hold(&l, 7000);
-    assert_false(fe_link_rests(&l, 6999));
-    assert_true(fe_link_rests(&l, 7000));
+    assert_false(fe_link_is_idle(&l, 6999));
+    assert_true(fe_link_is_idle(&l, 7000));
     assert_int_equal(fe_link_begin(&l, 100), 7100);
     fe_link_end(&l, 7200);
     assert_int_equal(fe_link_begin(&l, 100), 7100); /* the other slot */

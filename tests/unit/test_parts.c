@@ -12,7 +12,7 @@
 
 #include "device/internal.h"
 #include "ftl/units/unit.h"
-#include "nand/run.h"
+#include "nand/series.h"
 #include "nand/undo.h"
 
 #include <errno.h>
@@ -196,7 +196,7 @@ static void expect_run(struct ft_rig *rig, uint32_t i, uint32_t n_runs, uint32_t
     uint32_t had;
     const struct fe_op *ops = ft_rig_ops(rig, &had);
     assert_int_equal(had, n_runs);
-    assert_int_equal(ops[i].kind, FE_OP_RUN);
+    assert_int_equal(ops[i].kind, FE_OP_SERIES);
     assert_int_equal(ops[i].n, n);
     assert_int_equal(ops[i].bus_bytes, bus_bytes);
     assert_int_equal(ops[i].cell_ns, cell_ns);
@@ -208,28 +208,28 @@ static void test_parts_are_sensed_and_joined_in_runs(void **state)
     (void)state;
     struct ft_rig rig;
     struct fe_nand_params p = chip_of(FE_CELL_SLC, 1, PARTS);
-    struct fe_run run = {0};
+    struct fe_series run = {0};
     ft_rig_init(&rig, &p);
     for (fe_ppn ppn = 0; ppn < 8; ppn++)
         prog(&rig, ppn);
     expect_read(&rig, 1, TR);
     ft_rig_clear(&rig);
-    fe_run_barrier(rig.medium);
-    fe_run_read(rig.medium, &run, 2); /* sensed with 1 */
-    fe_run_read(rig.medium, &run, 3);
-    fe_run_prog(rig.medium, &run, 2, 32, 2, 0);
-    fe_run_prog(rig.medium, &run, 3, 33, 3, 0);
-    fe_run_end(rig.medium, &run);
+    fe_series_barrier(rig.medium);
+    fe_series_read(rig.medium, &run, 2); /* sensed with 1 */
+    fe_series_read(rig.medium, &run, 3);
+    fe_series_prog(rig.medium, &run, 2, 32, 2, 0);
+    fe_series_prog(rig.medium, &run, 3, 33, 3, 0);
+    fe_series_end(rig.medium, &run);
     expect_run(&rig, 0, 1, 4, BUS, TPROG);
     expect_read(&rig, 3, TR); /* the register was programmed from */
 
     ft_rig_clear(&rig);
-    fe_run_read(rig.medium, &run, 5);
-    fe_run_prog(rig.medium, &run, 5, 34, 5, 0); /* 33 is in the array */
-    fe_run_barrier(rig.medium);
-    fe_run_prog(rig.medium, &run, FE_PPN_NONE, 35, FE_LPN_NONE, 0); /* 34 is as well */
-    fe_run_prog(rig.medium, &run, FE_PPN_NONE, 36, FE_LPN_NONE, 0); /* another page */
-    fe_run_end(rig.medium, &run);
+    fe_series_read(rig.medium, &run, 5);
+    fe_series_prog(rig.medium, &run, 5, 34, 5, 0); /* 33 is in the array */
+    fe_series_barrier(rig.medium);
+    fe_series_prog(rig.medium, &run, FE_PPN_NONE, 35, FE_LPN_NONE, 0); /* 34 is as well */
+    fe_series_prog(rig.medium, &run, FE_PPN_NONE, 36, FE_LPN_NONE, 0); /* another page */
+    fe_series_end(rig.medium, &run);
     expect_run(&rig, 0, 1, 4, BUS, TR + 3 * TPROG);
     assert_int_equal(rig.medium->counters.page_reads - rig.before.page_reads, 1);
     assert_int_equal(rig.medium->counters.page_programs - rig.before.page_programs, 3);
@@ -243,15 +243,15 @@ static void test_parts_join_across_runs(void **state)
     (void)state;
     struct ft_rig rig;
     struct fe_nand_params p = chip_of(FE_CELL_SLC, 1, PARTS);
-    struct fe_run run = {0};
+    struct fe_series run = {0};
     p.copyback = true;
     ft_rig_init(&rig, &p);
     prog(&rig, 0);
     ft_rig_clear(&rig);
-    fe_run_read(rig.medium, &run, 0);
-    fe_run_prog(rig.medium, &run, 0, 32, 0, 0);
-    fe_run_prog(rig.medium, &run, FE_PPN_NONE, 33, FE_LPN_NONE, 0);
-    fe_run_end(rig.medium, &run);
+    fe_series_read(rig.medium, &run, 0);
+    fe_series_prog(rig.medium, &run, 0, 32, 0, 0);
+    fe_series_prog(rig.medium, &run, FE_PPN_NONE, 33, FE_LPN_NONE, 0);
+    fe_series_end(rig.medium, &run);
     expect_run(&rig, 0, 2, 2, 0, TR + TPROG);
     expect_run(&rig, 1, 2, 1, BUS, 0);
     ft_rig_fini(&rig);

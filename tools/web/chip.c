@@ -57,7 +57,7 @@ static json_t *op_json(const struct fe_op *op)
 {
     static const char *const kinds[] = {
         [FE_OP_READ] = "read", [FE_OP_PROG] = "program", [FE_OP_ERASE] = "erase",
-        [FE_OP_BUSY] = "busy", [FE_OP_RUN] = "run",
+        [FE_OP_BUSY] = "busy", [FE_OP_SERIES] = "run",
     };
     const struct fe_medium *m = fe_device_medium(web_device);
     json_int_t block = -1, page = -1;

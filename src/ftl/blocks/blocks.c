@@ -47,9 +47,9 @@ static int alloc_tables(struct fe_blocks *b, const struct fe_blocks_config *conf
     b->valid = fe_table_alloc(n_pebs, sizeof *b->valid);
     b->state = fe_table_alloc(n_pebs, sizeof *b->state);
     if (b->levels) {
-        fe_heap_init(&b->rested, fe_table_alloc(n_pebs, sizeof *b->rested.item),
-                     fe_table_alloc(n_pebs, sizeof *b->rested.place));
-        ok = b->rested.item && b->rested.place;
+        fe_heap_init(&b->least_worn, fe_table_alloc(n_pebs, sizeof *b->least_worn.item),
+                     fe_table_alloc(n_pebs, sizeof *b->least_worn.place));
+        ok = b->least_worn.item && b->least_worn.place;
     }
     if (!ok || !b->valid_bits || !b->valid || !b->state || alloc_frontiers(b, config) < 0)
         return fe_err_nomem(err, "tables of blocks and valid pages",
@@ -104,8 +104,8 @@ void fe_blocks_fini(struct fe_blocks *b)
         fe_victims_fini(&b->full[i]);
     fe_block_pool_fini(&b->pool);
     fe_block_pool_fini(&b->aside);
-    free(b->rested.item);
-    free(b->rested.place);
+    free(b->least_worn.item);
+    free(b->least_worn.place);
     free(b->valid_bits);
     free(b->valid);
     free(b->state);
@@ -153,7 +153,7 @@ void fe_blocks_add_full(struct fe_blocks *b, fe_peb peb, uint32_t set)
     b->state[peb] = (uint8_t)(FE_BLOCK_FULL + set);
     fe_victims_add(&b->full[set], peb);
     if (b->levels && set == 0)
-        fe_heap_push(&b->rested, peb, fe_wear_key(b->ftl->medium, peb, b->rested_order++));
+        fe_heap_push(&b->least_worn, peb, fe_wear_key(b->ftl->medium, peb, b->least_worn_order++));
 }
 
 void fe_blocks_close(struct fe_blocks *b, struct fe_frontier *front)
@@ -175,14 +175,15 @@ static void fetch_entries(const struct fe_blocks *b, fe_ppn from, uint32_t n, ui
 
 /* Moves the valid ones among n pages. */
 static enum fe_status move_pages(struct fe_blocks *b, fe_peb peb, fe_ppn from, uint32_t n,
-                                 bool rest)
+                                 bool is_static)
 {
     uint64_t left = fe_bits_get(b->valid_bits, from, n);
     fetch_entries(b, from, n, left);
     for (; left; left &= left - 1) {
         fe_ppn ppn = from + (uint32_t)__builtin_ctzll(left);
         assert(fe_bit(b->valid_bits, ppn));
-        enum fe_status st = b->ops->move(b->ftl, rest, fe_medium_lpn(b->ftl->medium, ppn), ppn);
+        enum fe_status st =
+            b->ops->move(b->ftl, is_static, fe_medium_lpn(b->ftl->medium, ppn), ppn);
         if (st != FE_OK)
             return st;
         fe_bit_clear(b->valid_bits, ppn);
@@ -192,19 +193,19 @@ static enum fe_status move_pages(struct fe_blocks *b, fe_peb peb, fe_ppn from, u
     return FE_OK;
 }
 
-enum fe_status fe_blocks_move(struct fe_blocks *b, fe_peb peb, bool rest)
+enum fe_status fe_blocks_move(struct fe_blocks *b, fe_peb peb, bool is_static)
 {
     uint32_t set = b->state[peb] - (uint32_t)FE_BLOCK_FULL;
     fe_victims_remove(&b->full[set], peb);
     if (b->levels && set == 0)
-        fe_heap_remove(&b->rested, peb);
+        fe_heap_remove(&b->least_worn, peb);
     b->state[peb] = FE_BLOCK_OPEN;
     fe_medium_begin_emptying(b->ftl->medium);
     uint32_t n_pages = b->geo.pages_per_block, n;
     enum fe_status st = FE_OK;
     for (uint32_t page = 0; b->valid[peb] && st == FE_OK; page += n) {
         n = n_pages - page < MOVED_TOGETHER ? n_pages - page : MOVED_TOGETHER;
-        st = move_pages(b, peb, peb * n_pages + page, n, rest);
+        st = move_pages(b, peb, peb * n_pages + page, n, is_static);
     }
     return st;
 }
@@ -223,17 +224,17 @@ enum fe_status fe_blocks_erase(struct fe_blocks *b, fe_peb peb)
     return FE_OK;
 }
 
-enum fe_status fe_blocks_empty(struct fe_blocks *b, fe_peb peb, bool rest)
+enum fe_status fe_blocks_empty(struct fe_blocks *b, fe_peb peb, bool is_static)
 {
-    enum fe_status st = fe_blocks_move(b, peb, rest);
+    enum fe_status st = fe_blocks_move(b, peb, is_static);
     return st == FE_OK ? fe_blocks_erase(b, peb) : st;
 }
 
 fe_peb fe_blocks_lagging(const struct fe_blocks *b, uint32_t most)
 {
-    if (b->rested.n == 0)
+    if (b->least_worn.n == 0)
         return FE_PEB_NONE;
-    fe_peb peb = b->rested.item[0].peb;
+    fe_peb peb = b->least_worn.item[0].peb;
     uint64_t least = fe_medium_erase_count(b->ftl->medium, peb);
     return most > least + b->threshold ? peb : FE_PEB_NONE;
 }

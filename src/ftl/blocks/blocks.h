@@ -60,9 +60,9 @@ struct fe_blocks {
     struct fe_victims full[FE_BLOCK_SETS];
     struct fe_frontier fronts[FE_BLOCK_FRONTIERS];
 
-    bool levels;               /* static levelling: `rested` is in use */
-    struct fe_heap rested;     /* the blocks of set 0, the fewest erases first */
-    uint64_t rested_order;
+    bool levels;               /* static levelling: `least_worn` is in use */
+    struct fe_heap least_worn; /* the blocks of set 0, the fewest erases first */
+    uint64_t least_worn_order;
     uint32_t most_erases;      /* of any block that has been in `pool` */
 };
 
@@ -91,13 +91,13 @@ void fe_blocks_close(struct fe_blocks *b, struct fe_frontier *front);
 
 /* Moves the valid pages of a full block by ops->move, in order, and counts them as copied.
  * The block is in no set any more. */
-enum fe_status fe_blocks_move(struct fe_blocks *b, fe_peb peb, bool rest);
+enum fe_status fe_blocks_move(struct fe_blocks *b, fe_peb peb, bool is_static);
 
 /* Erases a block whose valid pages fe_blocks_move has moved: it is free then. */
 enum fe_status fe_blocks_erase(struct fe_blocks *b, fe_peb peb);
 
 /* Both. */
-enum fe_status fe_blocks_empty(struct fe_blocks *b, fe_peb peb, bool rest);
+enum fe_status fe_blocks_empty(struct fe_blocks *b, fe_peb peb, bool is_static);
 
 /* Static levelling: the full block of set 0 that has the fewest erases, if those and
  * `threshold` are less than `most`; else FE_PEB_NONE. */

@@ -124,8 +124,8 @@ int fe_blocks_check(const struct fe_blocks *b, uint64_t n_mapped, struct fe_err 
         r = fe_block_pool_check(&b->aside, err);
     for (int i = 0; i < FE_BLOCK_SETS && r == 0; i++)
         r = fe_victims_check(&b->full[i], err);
-    if (r == 0 && b->levels && (b->rested.n != b->full[0].n || !fe_heap_check(&b->rested)))
+    if (r == 0 && b->levels && (b->least_worn.n != b->full[0].n || !fe_heap_check(&b->least_worn)))
         r = fe_err_set(err, EIO, "%u full blocks, %u in order of their erases, or out of order",
-                       b->full[0].n, b->rested.n);
+                       b->full[0].n, b->least_worn.n);
     return r;
 }

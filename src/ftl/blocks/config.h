@@ -14,9 +14,9 @@ enum { FE_BLOCK_SETS = 2, FE_BLOCK_FRONTIERS = 4 };
 /* What the module asks the strategy. */
 struct fe_block_ops {
     /* Copies a valid page to an open block and maps it there.  lpn is what the OOB of `from`
-     * says; rest is set when static levelling moves the page, which has not changed for long.
+     * says; is_static is set when static levelling moves the page, which has not changed for long.
      * `from` keeps its valid bit. */
-    enum fe_status (*move)(struct fe_ftl *ftl, bool rest, fe_lpn lpn, fe_ppn from);
+    enum fe_status (*move)(struct fe_ftl *ftl, bool is_static, fe_lpn lpn, fe_ppn from);
 
     /* The number of the frontier that a block with programmed pages belongs to, by what is on
      * the chip.  A full block is in the set of that frontier. */

@@ -4,7 +4,7 @@
  *
  *   wear levelling off       first in, first out
  *                  dynamic   the block with the fewest erases first
- *                  static    the same; and the most worn block for data that will rest
+ *                  static    the same; and the most worn block for static data
  *
  * Each die has free blocks of its own, so that a stream can keep all dies busy.  A die that
  * has none borrows from the die that has most.  O(log n) a block.  No lock.

@@ -31,7 +31,7 @@
 
 static bool was_moved(uint8_t tag)
 {
-    return tag == FE_TAG_COPY || tag == FE_TAG_COLD_COPY || tag == FE_TAG_REST;
+    return tag == FE_TAG_COPY || tag == FE_TAG_COLD_COPY || tag == FE_TAG_STATIC;
 }
 
 /* Whether a block has a readable copy of this logical page. */

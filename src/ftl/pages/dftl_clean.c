@@ -35,12 +35,12 @@ static void remap(struct dftl *f, fe_lpn lpn, fe_ppn ppn)
     }
 }
 
-enum fe_status fe_dftl_move(struct fe_ftl *ftl, bool rest, fe_lpn tag, fe_ppn from)
+enum fe_status fe_dftl_move(struct fe_ftl *ftl, bool is_static, fe_lpn tag, fe_ppn from)
 {
     struct dftl *f = dftl_of(ftl);
     enum dftl_kind kind = tag < ftl->n_lpns ? DFTL_DATA : DFTL_MAP;
     fe_ppn to;
-    (void)rest;
+    (void)is_static;
     enum fe_status st = fe_dftl_place(f, kind, tag, from, 0, 0, NULL, &to);
     if (st != FE_OK)
         return st;

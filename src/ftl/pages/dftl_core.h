@@ -94,7 +94,7 @@ enum fe_status fe_dftl_write_tp(struct dftl *f, uint32_t tp);
 enum fe_status fe_dftl_make_room(struct dftl *f);
 
 /* The `move` of struct fe_block_ops. */
-enum fe_status fe_dftl_move(struct fe_ftl *ftl, bool rest, fe_lpn tag, fe_ppn from);
+enum fe_status fe_dftl_move(struct fe_ftl *ftl, bool is_static, fe_lpn tag, fe_ppn from);
 
 /* dftl_limits.c */
 uint32_t fe_dftl_reserve(const struct fe_ftl_params *p, const struct fe_geometry *geo);

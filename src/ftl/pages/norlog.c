@@ -75,7 +75,7 @@ struct header {
 };
 
 /* The frontiers.  Each has one open block. */
-enum { LOG, REST }; /* REST: the worn block that static levelling fills */
+enum { LOG, STATIC }; /* STATIC: the worn block that static levelling fills with static data */
 
 struct norlog {
     struct fe_ftl base;
@@ -128,14 +128,14 @@ static enum fe_status open_next(struct norlog *n)
     return open_block(n, LOG, peb);
 }
 
-/* Appends a sector to the log, or to the block for sectors that rest, and maps it; base as in
+/* Appends a sector to the log, or to the block for static data, and maps it; base as in
  * fe_medium_prog.  The former copy stays valid: the caller invalidates it. */
-static enum fe_status append(struct norlog *n, bool rest, fe_lpn lpn, fe_ppn base, uint32_t off,
-                             uint32_t len, const void *data)
+static enum fe_status append(struct norlog *n, bool is_static, fe_lpn lpn, fe_ppn base,
+                             uint32_t off, uint32_t len, const void *data)
 {
-    struct fe_frontier *front = &n->blocks.fronts[rest ? REST : LOG];
+    struct fe_frontier *front = &n->blocks.fronts[is_static ? STATIC : LOG];
     enum fe_tag tag = base != FE_PPN_NONE && len == 0 ? FE_TAG_COPY : FE_TAG_DATA;
-    enum fe_status st = !rest && front->n_open == 0 ? open_next(n) : FE_OK;
+    enum fe_status st = !is_static && front->n_open == 0 ? open_next(n) : FE_OK;
     if (st != FE_OK)
         return st;
     fe_ppn ppn;
@@ -145,9 +145,9 @@ static enum fe_status append(struct norlog *n, bool rest, fe_lpn lpn, fe_ppn bas
     return st;
 }
 
-static enum fe_status norlog_move(struct fe_ftl *ftl, bool rest, fe_lpn lpn, fe_ppn from)
+static enum fe_status norlog_move(struct fe_ftl *ftl, bool is_static, fe_lpn lpn, fe_ppn from)
 {
-    return append(norlog_of(ftl), rest, lpn, from, 0, 0, NULL);
+    return append(norlog_of(ftl), is_static, lpn, from, 0, 0, NULL);
 }
 
 /* A free block and a full one change places.  In the log the cold sectors would lie among
@@ -164,11 +164,11 @@ static enum fe_status level(struct norlog *n)
     n->base.counters.wear_moves++;
     if (b->valid[coldest] == 0)
         return fe_blocks_empty(b, coldest, false);
-    enum fe_status st = open_block(n, REST, fe_block_pool_take_worn(&b->pool));
+    enum fe_status st = open_block(n, STATIC, fe_block_pool_take_worn(&b->pool));
     if (st == FE_OK)
         st = fe_blocks_empty(b, coldest, true);
-    if (st == FE_OK && b->fronts[REST].n_open)
-        fe_blocks_close(b, &b->fronts[REST]);
+    if (st == FE_OK && b->fronts[STATIC].n_open)
+        fe_blocks_close(b, &b->fronts[STATIC]);
     return st;
 }
 
@@ -316,7 +316,7 @@ static int init(struct norlog *n, struct fe_err *err)
         .threshold = p->wl_threshold,
         .seed = n->p.seed,
         .sets = {{p->gc_policy, p->gc_d, n->data_pages}},
-        .frontiers = {[LOG] = {1, g->pages_per_block, 0}, [REST] = {1, g->pages_per_block, 0}},
+        .frontiers = {[LOG] = {1, g->pages_per_block, 0}, [STATIC] = {1, g->pages_per_block, 0}},
     };
     n->map = calloc(n->base.n_lpns, sizeof *n->map);
     if (!n->map)

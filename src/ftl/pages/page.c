@@ -6,7 +6,7 @@
  *         |                                        |
  *         v                                        v
  *   +-- streams: open blocks, one a die ----+   a victim's valid pages
- *   |  MAIN    COLD    REST    CACHE (SLC)  |      ^
+ *   |  MAIN   COLD   STATIC   CACHE (SLC)  |      ^
  *   +-------------------+-------------------+      |
  *                       | full                     | the policy's choice
  *                       v                          |
@@ -42,7 +42,7 @@ static void page_begin_command(struct fe_ftl *ftl, bool write, uint64_t offset, 
     }
 }
 
-static void page_rested(struct fe_ftl *ftl)
+static void page_idled(struct fe_ftl *ftl)
 {
     page_of(ftl)->run_last = FE_LPN_NONE; /* slc_pause */
 }
@@ -211,7 +211,7 @@ static bool page_may_hold(const struct fe_ftl *ftl, fe_ppn ppn)
     fe_lpn lpn = fe_medium_lpn(ftl->medium, ppn);
     uint8_t tag = fe_medium_tag(ftl->medium, ppn);
     bool in_area = peb < f->area.end, slc = fe_medium_is_slc(ftl->medium, peb);
-    if (lpn >= ftl->n_lpns || tag > FE_TAG_REST || tag == FE_TAG_LOG || tag == FE_TAG_SHARED_LOG)
+    if (lpn >= ftl->n_lpns || tag > FE_TAG_STATIC || tag == FE_TAG_LOG || tag == FE_TAG_SHARED_LOG)
         return false;
     if (fe_page_in_area(f, lpn) != in_area || in_area)
         return in_area && fe_page_in_area(f, lpn) && slc && tag != FE_TAG_SLC;
@@ -261,7 +261,7 @@ static int make(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_me
     if (!f)
         return fe_err_nomem(err, "page translation layer", sizeof *f);
     f->base = (struct fe_ftl){.ops = &fe_ftl_page, .medium = m, .n_lpns = n_lpns,
-                              .hears_rests = p->page.slc_pause};
+                              .hears_idle = p->page.slc_pause};
     f->p = *p;
     int r = init(f, err);
     if (r == 0)
@@ -324,7 +324,7 @@ const struct fe_ftl_ops fe_ftl_page = {
     .fill = fe_page_fill,
     .trim = page_trim,
     .begin_command = page_begin_command,
-    .rested = page_rested,
+    .idled = page_idled,
     .fetch = page_fetch,
     .idle = fe_page_idle,
     .free_blocks = page_free_blocks,

@@ -31,7 +31,7 @@
 enum stream {
     STREAM_MAIN,  /* the host's pages, and all that have no other stream */
     STREAM_COLD,  /* with hot_cold: pages that cleaning moves, or that are written rarely */
-    STREAM_REST,  /* with static levelling: the coldest pages, to the most worn blocks */
+    STREAM_STATIC,  /* with static levelling: the coldest pages, to the most worn blocks */
     STREAM_CACHE, /* with an SLC cache: the host's pages, in SLC mode */
     N_STREAMS
 };
@@ -98,8 +98,8 @@ enum fe_status fe_page_place(struct page_ftl *f, enum stream stream, fe_lpn lpn,
 enum fe_status fe_page_place_kept(struct page_ftl *f, enum stream stream, fe_lpn lpn,
                                   fe_ppn from);
 
-/* The `move` of struct fe_block_ops: each page to its stream, or all to STREAM_REST. */
-enum fe_status fe_page_move(struct fe_ftl *ftl, bool rest, fe_lpn lpn, fe_ppn from);
+/* The `move` of struct fe_block_ops: each page to its stream, or all to STREAM_STATIC. */
+enum fe_status fe_page_move(struct fe_ftl *ftl, bool is_static, fe_lpn lpn, fe_ppn from);
 
 /* page_clean.c */
 

@@ -69,7 +69,7 @@ uint32_t fe_page_reserve(const struct fe_ftl_params *p, const struct fe_geometry
 {
     uint32_t places[N_STREAMS];
     fe_page_places(p, geo, places);
-    uint32_t fresh = places[STREAM_MAIN] + places[STREAM_COLD] + places[STREAM_REST];
+    uint32_t fresh = places[STREAM_MAIN] + places[STREAM_COLD] + places[STREAM_STATIC];
     uint32_t need = fresh > 2 ? fresh : 2;
     return p->clean.gc_reserve > need ? p->clean.gc_reserve : need;
 }
@@ -80,7 +80,7 @@ uint64_t fe_page_kept(const struct fe_ftl_params *p, const struct fe_geometry *g
     fe_page_places(p, geo, places);
     uint64_t cache = p->page.slc_mode == FE_SLC_STATIC ? p->page.slc_blocks : places[STREAM_CACHE];
     return (uint64_t)fe_page_reserve(p, geo) + places[STREAM_MAIN] + places[STREAM_COLD] +
-           places[STREAM_REST] + cache + 1;
+           places[STREAM_STATIC] + cache + 1;
 }
 
 struct fe_ftl_params fe_page_area_params(const struct fe_ftl_params *p)

@@ -5,7 +5,7 @@
  *   die         0     1     2     3
  *   MAIN      [8 .] [9 .] [6 .] [3 .]    one open block a die
  *   COLD      [4 .] [1 .]   -   [7 .]    a place without a block takes one in its turn
- *   REST      [2 .]                      one block at a time, on whichever die it is
+ *   STATIC    [2 .]                      one block at a time, on whichever die it is
  *   CACHE     [5 s] [0 s]   -     -      blocks in SLC mode
  *
  * When no block is free, a page goes to any open block: of its own stream if possible, of
@@ -25,7 +25,7 @@ void fe_page_places(const struct fe_ftl_params *p, const struct fe_geometry *geo
 {
     n[STREAM_MAIN] = geo->n_dies;
     n[STREAM_COLD] = p->page.hot_cold == FE_HOT_COLD_OFF ? 0 : geo->n_dies;
-    n[STREAM_REST] = p->clean.wear_levelling == FE_WEAR_STATIC;
+    n[STREAM_STATIC] = p->clean.wear_levelling == FE_WEAR_STATIC;
     n[STREAM_CACHE] = 0;
     if (p->page.slc_mode == FE_SLC_OFF)
         return;
@@ -45,7 +45,7 @@ uint32_t fe_page_stream_of_block(const struct fe_ftl *ftl, fe_peb peb)
     uint8_t tag = first == FE_PPN_NONE ? FE_TAG_DATA : fe_medium_tag(ftl->medium, first);
     if (tag == FE_TAG_COLD || tag == FE_TAG_COLD_COPY)
         return STREAM_COLD;
-    return tag == FE_TAG_REST ? STREAM_REST : STREAM_MAIN;
+    return tag == FE_TAG_STATIC ? STREAM_STATIC : STREAM_MAIN;
 }
 
 /* Whether the cache may take one more block.  A dynamic cache takes no block that the
@@ -90,7 +90,7 @@ static bool take_block(struct page_ftl *f, struct fe_blocks *b, enum stream stre
                        struct fe_frontier *front)
 {
     bool is_aside = stream == STREAM_CACHE && f->p.page.slc_mode == FE_SLC_STATIC;
-    fe_peb peb = stream == STREAM_REST
+    fe_peb peb = stream == STREAM_STATIC
                      ? fe_block_pool_take_worn(&b->pool)
                      : fe_block_pool_take(is_aside ? &b->aside : &b->pool, front->at);
     if (peb == FE_PEB_NONE)
@@ -121,8 +121,8 @@ static enum fe_tag tag_of(enum stream stream, bool moved)
     switch (stream) {
     case STREAM_COLD:
         return moved ? FE_TAG_COLD_COPY : FE_TAG_COLD;
-    case STREAM_REST:
-        return FE_TAG_REST;
+    case STREAM_STATIC:
+        return FE_TAG_STATIC;
     case STREAM_CACHE:
         return FE_TAG_SLC;
     default:
@@ -162,9 +162,10 @@ enum fe_status fe_page_place_kept(struct page_ftl *f, enum stream stream, fe_lpn
     return FE_OK;
 }
 
-__attribute__((flatten)) enum fe_status fe_page_move(struct fe_ftl *ftl, bool rest, fe_lpn lpn,
+__attribute__((flatten)) enum fe_status fe_page_move(struct fe_ftl *ftl, bool is_static, fe_lpn lpn,
                                                      fe_ppn from)
 {
     struct page_ftl *f = page_of(ftl);
-    return fe_page_place(f, rest ? STREAM_REST : stream_of_moved(f, lpn), lpn, from, 0, 0, NULL);
+    enum stream stream = is_static ? STREAM_STATIC : stream_of_moved(f, lpn);
+    return fe_page_place(f, stream, lpn, from, 0, 0, NULL);
 }

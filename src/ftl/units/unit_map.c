@@ -31,7 +31,7 @@
 #include "ftl/units/unit_map.h"
 
 #include "base/table.h"
-#include "nand/run.h"
+#include "nand/series.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -194,7 +194,7 @@ static enum fe_status append_copy(struct fe_unit_map *map, uint32_t unit, fe_lpn
     return st;
 }
 
-/* How many pages of the leb from `page` on, below `to`, are a row (nand/run.h): the data unit alone
+/* How many pages of the leb from `page` on, below `to`, are a row (nand/series.h): the data unit alone
  * has them, they lie in one block, and none of them is padding.  A unit on one die has its pages
  * one behind the other. */
 static uint32_t row_at(const struct fe_unit_map *map, fe_leb leb, uint32_t page, uint32_t to)
@@ -213,14 +213,14 @@ static uint32_t row_at(const struct fe_unit_map *map, fe_leb leb, uint32_t page,
     return n;
 }
 
-/* What copy_up_to copies, in runs. */
+/* What copy_up_to copies, in series. */
 struct in_runs {
     struct fe_unit_map *map;
     fe_leb leb;
     uint32_t unit, to;
     enum fe_tag tag, last_tag;
     bool is_merge;
-    struct fe_run run;
+    struct fe_series series;
 };
 
 static void note_copies(const struct in_runs *c, uint32_t page, uint32_t n)
@@ -239,7 +239,7 @@ static void copy_row(struct in_runs *c, uint32_t n)
 {
     struct fe_unit_map *map = c->map;
     uint32_t page = map->units.fill[c->unit];
-    const struct fe_run_row row = {
+    const struct fe_series_row row = {
         .from = fe_unit_ppn(&map->units, map->data[c->leb], page),
         .to = fe_unit_ppn(&map->units, c->unit, page),
         .n = n,
@@ -248,8 +248,8 @@ static void copy_row(struct in_runs *c, uint32_t n)
         .tag = (uint8_t)c->tag,
         .last_tag = (uint8_t)(page + n == c->to ? c->last_tag : c->tag),
     };
-    fe_run_copy(map->base.medium, &c->run, &row);
-    c->run.cell_ns = fe_time_add(c->run.cell_ns, fe_time_mul(map->copy_page_ns, n));
+    fe_series_copy(map->base.medium, &c->series, &row);
+    c->series.cell_ns = fe_time_add(c->series.cell_ns, fe_time_mul(map->copy_page_ns, n));
     map->units.fill[c->unit] += n;
     note_copies(c, page, n);
 }
@@ -261,13 +261,13 @@ static void copy_page(struct in_runs *c, fe_ppn from)
     uint32_t page = map->units.fill[c->unit];
     bool is_padding = from == FE_PPN_NONE;
     if (!is_padding && m->copyback)
-        fe_run_read(m, &c->run, from);
-    fe_run_prog(m, &c->run, from, fe_unit_ppn(&map->units, c->unit, page),
+        fe_series_read(m, &c->series, from);
+    fe_series_prog(m, &c->series, from, fe_unit_ppn(&map->units, c->unit, page),
                 is_padding ? FE_LPN_NONE : fe_unit_map_lpn(map, c->leb, page),
                 (uint8_t)(page + 1 == c->to ? c->last_tag : c->tag));
     map->units.fill[c->unit]++;
     if (!is_padding) {
-        c->run.cell_ns = fe_time_add(c->run.cell_ns, map->copy_page_ns);
+        c->series.cell_ns = fe_time_add(c->series.cell_ns, map->copy_page_ns);
         note_copies(c, page, 1);
     }
 }
@@ -278,11 +278,11 @@ static void copy_through_buffer(struct in_runs *c, uint32_t n)
     struct fe_unit_map *map = c->map;
     struct fe_medium *m = map->base.medium;
     uint32_t page = map->units.fill[c->unit];
-    fe_run_barrier(m);
+    fe_series_barrier(m);
     for (uint32_t i = 0; i < n; i++) {
         map->buffer[i].from = fe_unit_map_find(map, c->leb, page + i);
         if (map->buffer[i].from != FE_PPN_NONE && !m->copyback)
-            fe_run_read(m, &c->run, map->buffer[i].from);
+            fe_series_read(m, &c->series, map->buffer[i].from);
     }
     for (uint32_t i = 0; i < n; i++)
         copy_page(c, map->buffer[i].from);
@@ -302,7 +302,7 @@ static void copy_in_runs(struct in_runs *c)
         else
             copy_through_buffer(c, (uint32_t)fe_min_u64(c->to - page, map->copy_buffer));
     }
-    fe_run_end(map->base.medium, &c->run);
+    fe_series_end(map->base.medium, &c->series);
 }
 
 /* Copies the newest pages of the leb behind what the unit holds, up to page `to`.  In a merge the
@@ -314,7 +314,7 @@ static enum fe_status copy_up_to(struct fe_unit_map *map, fe_leb leb, uint32_t u
 {
     enum fe_tag last_tag = is_merge && tag == FE_TAG_MERGE ? FE_TAG_MERGE_END : tag;
     bool is_data = unit == map->data[leb];
-    if (fe_run_allowed(map->base.medium)) {
+    if (fe_series_allowed(map->base.medium)) {
         copy_in_runs(&(struct in_runs){map, leb, unit, to, tag, last_tag, is_merge, {0}});
         return FE_OK;
     }

@@ -63,7 +63,7 @@ struct against_point {
     enum against_kind kind;
     char test[160];               /* points with the same text are of one test */
     uint64_t bs, start, stride, size; /* request, seq: size is the bytes of the whole test */
-    uint64_t idle_ns;             /* request, fill: rest in front of the first request */
+    uint64_t idle_ns;             /* request, fill: pause in front of the first request */
     uint32_t depth;               /* request, load: how many are in flight */
     bool random;                  /* load: in random order */
     bool may_shrink;              /* load: nobody has said how large, so it may be the device */

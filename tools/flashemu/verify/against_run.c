@@ -362,7 +362,7 @@ static int run_load(struct against *a, struct against_point *first, struct bench
     return r;
 }
 
-/* A flush, a rest, and then writes in order, as far as the last point of the test goes.  Each point
+/* A flush, a pause, and then writes in order, as far as the last point of the test goes.  Each point
  * is the rate of a part of them. */
 static int run_fill(struct against *a, struct against_point *first, struct fe_device *dev,
                     struct fe_err *err)

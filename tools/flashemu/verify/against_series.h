@@ -26,7 +26,7 @@ int against_flush(struct fe_device *dev, uint64_t *ret_ns, struct fe_err *err);
 int against_one_by_one(struct fe_device *dev, const struct against_point *p,
                        enum fe_req_type type, uint64_t *each, uint64_t *ret_ns, struct fe_err *err);
 
-/* The series of a point of `request`, with its rest, depth and push.  *ret_ns is as for
+/* The series of a point of `request`, with its pause, depth and push.  *ret_ns is as for
  * against_one_by_one. */
 int against_series(struct fe_device *dev, const struct against_point *p, uint64_t *ret_ns,
                    struct fe_err *err);

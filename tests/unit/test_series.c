@@ -10,7 +10,7 @@
 #include "lib/same_chip.h"
 #include "lib/unit.h"
 
-#include "nand/run.h"
+#include "nand/series.h"
 
 enum { PAGES = 16, PARTS = 4, BUS = 2112, TR = 25000, TR_MSB = 40000, TPROG = 200000,
        TPROG_MSB = 600000, TAG = 3, LAST_TAG = 5, DATA_TAG = 1 };
@@ -34,19 +34,19 @@ static void prog(struct ft_rig *rig, fe_ppn first, uint32_t n)
 }
 
 /* The first `n` pages from page `at` of block 0 go to block 1, which has the pages before them. */
-static struct fe_run_row row_of(const struct ft_rig *rig, uint32_t at, uint32_t n, uint32_t buffer)
+static struct fe_series_row row_of(const struct ft_rig *rig, uint32_t at, uint32_t n, uint32_t buffer)
 {
-    return (struct fe_run_row){.from = at, .to = rig->geo.pages_per_block + at, .n = n,
+    return (struct fe_series_row){.from = at, .to = rig->geo.pages_per_block + at, .n = n,
                                .buffer = buffer, .lpn = 100 + at, .tag = TAG,
                                .last_tag = LAST_TAG};
 }
 
 static void copy(struct ft_rig *rig, uint32_t at, uint32_t n, uint32_t buffer)
 {
-    struct fe_run run = {0};
-    const struct fe_run_row row = row_of(rig, at, n, buffer);
-    fe_run_copy(rig->medium, &run, &row);
-    fe_run_end(rig->medium, &run);
+    struct fe_series run = {0};
+    const struct fe_series_row row = row_of(rig, at, n, buffer);
+    fe_series_copy(rig->medium, &run, &row);
+    fe_series_end(rig->medium, &run);
 }
 
 static void expect_one(struct ft_rig *rig, uint32_t n, uint32_t bus_bytes, uint64_t cell_ns)
@@ -54,7 +54,7 @@ static void expect_one(struct ft_rig *rig, uint32_t n, uint32_t bus_bytes, uint6
     uint32_t had;
     const struct fe_op *op = ft_rig_ops(rig, &had);
     assert_int_equal(had, 1);
-    assert_int_equal(op->kind, FE_OP_RUN);
+    assert_int_equal(op->kind, FE_OP_SERIES);
     assert_int_equal(op->n, n);
     assert_int_equal(op->bus_bytes, bus_bytes);
     assert_int_equal(op->cell_ns, cell_ns);
@@ -102,10 +102,10 @@ static void test_run_row_of_parts(void **state)
     copy(&rig, 1, 10, 5); /* 1 to 3, 4 and 5 | 6 and 7, 8 to 10 */
     expect_one(&rig, 20, BUS / PARTS, 4 * (TR + TPROG) - TR);
 
-    struct fe_run run = {0};
+    struct fe_series run = {0};
     ft_rig_clear(&rig);
-    fe_run_prog(rig.medium, &run, FE_PPN_NONE, PARTS * PAGES + 11, FE_LPN_NONE, 0);
-    fe_run_end(rig.medium, &run);
+    fe_series_prog(rig.medium, &run, FE_PPN_NONE, PARTS * PAGES + 11, FE_LPN_NONE, 0);
+    fe_series_end(rig.medium, &run);
     expect_one(&rig, 1, BUS / PARTS, 0);
     ft_rig_fini(&rig);
 }
@@ -126,21 +126,21 @@ static void test_run_row_on_the_die(void **state)
 static void copy_by_pages(struct ft_rig *rig, uint32_t at, uint32_t n, uint32_t buffer)
 {
     struct fe_medium *m = rig->medium;
-    const struct fe_run_row row = row_of(rig, at, n, buffer);
-    struct fe_run run = {0};
+    const struct fe_series_row row = row_of(rig, at, n, buffer);
+    struct fe_series run = {0};
     for (uint32_t i = 0; i < n; i += buffer) {
         uint32_t end = n - i < buffer ? n : i + buffer;
-        fe_run_barrier(m);
+        fe_series_barrier(m);
         for (uint32_t k = i; k < end && !m->copyback; k++)
-            fe_run_read(m, &run, row.from + k);
+            fe_series_read(m, &run, row.from + k);
         for (uint32_t k = i; k < end; k++) {
             if (m->copyback)
-                fe_run_read(m, &run, row.from + k);
-            fe_run_prog(m, &run, row.from + k, row.to + k, row.lpn + k,
+                fe_series_read(m, &run, row.from + k);
+            fe_series_prog(m, &run, row.from + k, row.to + k, row.lpn + k,
                         k + 1 == n ? row.last_tag : row.tag);
         }
     }
-    fe_run_end(m, &run);
+    fe_series_end(m, &run);
 }
 
 static void expect_equal(struct ft_rig *a, struct ft_rig *b)

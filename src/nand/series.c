@@ -3,16 +3,16 @@
  * What is the same for all pages of a row is done once: the checks of the blocks, the counters, and
  * the tables of the chip.  What is left for each page is a sum of two times.
  */
-#include "nand/run.h"
+#include "nand/series.h"
 
 /* What the cells take for n pages of the row from i on, which are a buffer, or less at the end.
  * They are read and then programmed, so the parts of a page in them are sensed once and programmed
  * once.  What stays on its die is programmed behind its read, page by page and part by part. */
-static uint64_t buffer_ns(struct fe_medium *m, const struct fe_run_row *row, uint32_t i, uint32_t n)
+static uint64_t buffer_ns(struct fe_medium *m, const struct fe_series_row *row, uint32_t i, uint32_t n)
 {
     uint32_t from_page = fe_page_of(&m->geo, row->from), to_page = fe_page_of(&m->geo, row->to);
     uint32_t parts = m->copyback ? 1 : UINT32_C(1) << m->geo.parts_log2;
-    fe_run_barrier(m);
+    fe_series_barrier(m);
     bool sensed = fe_issue_is_sensed(m, row->from + i, from_page + i);
     uint64_t ns = 0;
     for (uint32_t k = i; k < i + n; k += parts - ((to_page + k) & (parts - 1))) {
@@ -24,7 +24,7 @@ static uint64_t buffer_ns(struct fe_medium *m, const struct fe_run_row *row, uin
     return ns;
 }
 
-static void check_row(const struct fe_medium *m, const struct fe_run_row *row)
+static void check_row(const struct fe_medium *m, const struct fe_series_row *row)
 {
     fe_peb source = fe_peb_of(&m->geo, row->from), peb = fe_peb_of(&m->geo, row->to);
     assert(row->n > 0 && row->buffer > 0 && fe_chip_is_bare(&m->chip));
@@ -37,7 +37,7 @@ static void check_row(const struct fe_medium *m, const struct fe_run_row *row)
     (void)source, (void)peb;
 }
 
-void fe_run_copy(struct fe_medium *m, struct fe_run *r, const struct fe_run_row *row)
+void fe_series_copy(struct fe_medium *m, struct fe_series *r, const struct fe_series_row *row)
 {
     uint64_t ns = 0;
     uint32_t n;
@@ -46,8 +46,8 @@ void fe_run_copy(struct fe_medium *m, struct fe_run *r, const struct fe_run_row 
         n = left < row->buffer ? left : row->buffer;
         ns = fe_time_add(ns, buffer_ns(m, row, i, n));
     }
-    fe_run_add(m, r, row->n, fe_run_bytes(m, true), 0); /* the reads, with the programs' time */
-    fe_run_add(m, r, row->n, fe_run_bytes(m, true), ns);
+    fe_series_add(m, r, row->n, fe_series_bytes(m, true), 0); /* the reads, with the programs' time */
+    fe_series_add(m, r, row->n, fe_series_bytes(m, true), ns);
     m->counters.page_reads += (uint64_t)row->n * m->geo.planes_ganged;
     fe_issue_count_programs(m, row->n);
     uint32_t last = row->n - 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Merges in runs (nand/run.h) differ from merges page by page in nothing but the number of
+ * Merges in runs (nand/series.h) differ from merges page by page in nothing but the number of
  * operations.  Two devices of a case, made of one die without cached operations, get the same
  * requests:
  *

@@ -19,7 +19,7 @@
  *
  * One, two or three pieces ahead were equally quick when that was measured.
  */
-#include "store/gather.h"
+#include "store/copy_list.h"
 
 #include "base/fetch.h"
 
@@ -35,7 +35,7 @@ static void ask_for(const struct fe_piece *p)
         fe_fetch(p->from + at);
 }
 
-void fe_gather_copy(struct fe_gather *g)
+void fe_copy_list_copy(struct fe_copy_list *g)
 {
     for (uint32_t i = 0; i < g->n; i++) {
         if (i + AHEAD < g->n)
@@ -45,14 +45,14 @@ void fe_gather_copy(struct fe_gather *g)
     g->n = 0;
 }
 
-void fe_gather_add(struct fe_gather *g, void *to, const uint8_t *from, size_t len)
+void fe_copy_list_add(struct fe_copy_list *g, void *to, const uint8_t *from, size_t len)
 {
     struct fe_piece *last = g->n > 0 ? &g->pieces[g->n - 1] : NULL;
     if (last && last->to + last->len == (uint8_t *)to && last->from + last->len == from) {
         last->len += len;
         return;
     }
-    if (g->n == FE_GATHER_PIECES)
-        fe_gather_copy(g);
+    if (g->n == FE_COPY_LIST_PIECES)
+        fe_copy_list_copy(g);
     g->pieces[g->n++] = (struct fe_piece){to, from, len};
 }

@@ -6,7 +6,7 @@
 #include "lib/rand.h"
 #include "lib/unit.h"
 
-#include "store/gather.h"
+#include "store/copy_list.h"
 #include "store/store.h"
 
 enum { MOST = 700, MAX_PAGE = 5000 };
@@ -32,7 +32,7 @@ static size_t next_page(struct pages *p, size_t last)
  * stays. */
 static void gather_pages(struct pages *p, size_t room)
 {
-    struct fe_gather g = {.n = 0};
+    struct fe_copy_list g = {.n = 0};
     size_t at = ft_below(&p->r, 64), last = MOST;
     for (int i = 0; i < MOST; i++) {
         uint32_t off = 0, len = p->page;
@@ -45,16 +45,16 @@ static void gather_pages(struct pages *p, size_t room)
             at += ft_below(&p->r, 64);
         assert_true(at + len <= room);
         const uint8_t *from = p->from + last * p->page + off;
-        fe_gather_add(&g, p->to + at, from, len);
+        fe_copy_list_add(&g, p->to + at, from, len);
         memcpy(p->want + at, from, len);
         at += len;
     }
-    fe_gather_settle(&g);
+    fe_copy_list_settle(&g);
     assert_memory_equal(p->to, p->want, room);
     memset(p->to, 1, room);
-    fe_gather_settle(&g); /* the list is empty */
-    fe_gather_add(&g, p->to + 3, p->from, 0);
-    fe_gather_settle(&g);
+    fe_copy_list_settle(&g); /* the list is empty */
+    fe_copy_list_add(&g, p->to + 3, p->from, 0);
+    fe_copy_list_settle(&g);
     for (size_t i = 0; i < room; i++)
         assert_int_equal(p->to[i], 1);
 }
@@ -88,20 +88,20 @@ static void test_gather_joins_what_lies_together(void **state)
 {
     (void)state;
     uint8_t from[64], to[64];
-    struct fe_gather g = {.n = 0};
+    struct fe_copy_list g = {.n = 0};
     for (int i = 0; i < 64; i++)
         from[i] = (uint8_t)(i + 1);
     memset(to, 0, sizeof to);
     for (int i = 0; i < 8; i++)
-        fe_gather_add(&g, to + i, from + i, 1);
+        fe_copy_list_add(&g, to + i, from + i, 1);
     assert_int_equal(g.n, 1);
-    fe_gather_add(&g, to + 9, from + 8, 2); /* the target does not go on */
+    fe_copy_list_add(&g, to + 9, from + 8, 2); /* the target does not go on */
     assert_int_equal(g.n, 2);
-    fe_gather_add(&g, to + 11, from + 20, 2); /* the source does not */
+    fe_copy_list_add(&g, to + 11, from + 20, 2); /* the source does not */
     assert_int_equal(g.n, 3);
-    fe_gather_add(&g, to + 8, from + 30, 1); /* the target goes on behind another piece */
+    fe_copy_list_add(&g, to + 8, from + 30, 1); /* the target goes on behind another piece */
     assert_int_equal(g.n, 4);
-    fe_gather_settle(&g);
+    fe_copy_list_settle(&g);
     assert_int_equal(g.n, 0);
     static const uint8_t want[] = {1, 2, 3, 4, 5, 6, 7, 8, 31, 9, 10, 21, 22, 0, 0};
     assert_memory_equal(to, want, sizeof want);

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Copies that are gathered in a list and made together (gather.c says why).
+ * Copies that are kept in a list and made together (copy_list.c says why).
  *
- * From fe_gather_add to fe_gather_settle the sources keep their bytes, and nobody looks at the
+ * From fe_copy_list_add to fe_copy_list_settle the sources keep their bytes, and nobody looks at the
  * targets or changes them.  No target overlaps another target or a source: the order of the copies
  * is not promised, and a full list is settled by the add that finds it full.
  *
  * No lock: the owner serialises.
  */
-#ifndef FE_STORE_GATHER_H
-#define FE_STORE_GATHER_H
+#ifndef FE_STORE_COPY_LIST_H
+#define FE_STORE_COPY_LIST_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-enum { FE_GATHER_PIECES = 256 }; /* a request of 1 MiB in pages of 4 KiB */
+enum { FE_COPY_LIST_PIECES = 256 }; /* a request of 1 MiB in pages of 4 KiB */
 
 struct fe_piece {
     uint8_t *to;
@@ -23,21 +23,21 @@ struct fe_piece {
 };
 
 /* All zeros is an empty list. */
-struct fe_gather {
+struct fe_copy_list {
     uint32_t n;
-    struct fe_piece pieces[FE_GATHER_PIECES];
+    struct fe_piece pieces[FE_COPY_LIST_PIECES];
 };
 
 /* Makes the copies of a list that is not empty; the list is empty then. */
-void fe_gather_copy(struct fe_gather *g);
+void fe_copy_list_copy(struct fe_copy_list *g);
 
-static inline void fe_gather_settle(struct fe_gather *g)
+static inline void fe_copy_list_settle(struct fe_copy_list *g)
 {
     if (g->n > 0)
-        fe_gather_copy(g);
+        fe_copy_list_copy(g);
 }
 
 /* to[0, len) will be from[0, len) when the list has been settled. */
-void fe_gather_add(struct fe_gather *g, void *to, const uint8_t *from, size_t len);
+void fe_copy_list_add(struct fe_copy_list *g, void *to, const uint8_t *from, size_t len);
 
 #endif
