@@ -48,10 +48,10 @@
  * take time in proportion to that.  (flashbench -f: in order a card takes 5.3, 5.2, 4.8, 4.2 and 3.0 ms
  * for 1, 2, 4, 8 and 16 KiB, which is 0.15 ms for each KiB that is left of 16.)
  *
- * Tails.  Some controllers gather short commands in order, but stream long ones.  If a stream ends
+ * Tails.  Some controllers join short commands in order, but stream long ones.  If a stream ends
  * inside a page, or inside a group of pages that are programmed together, it has to be stopped.  What
  * fits into a page or a group is short.  (flashbench: a card behind a USB reader, whose host cuts after
- * 120 KiB, writes pieces of 64 KiB at 6.6 MB/s and larger ones at 4.9 MB/s, and yet gathers commands of
+ * 120 KiB, writes pieces of 64 KiB at 6.6 MB/s and larger ones at 4.9 MB/s, and yet joins commands of
  * 4 KiB in order without loss.)
  *
  * What reads fetch.  A controller that reads a part of a page may fetch what is behind it as well, up

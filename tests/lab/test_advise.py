@@ -4,22 +4,17 @@
 
 import dataclasses
 import json
-import os
 import re
-import shutil
-import struct
 from pathlib import Path
 
-from flashemu_lab_bench import SMALL, bad, good, good_json, read, stored, write
-from flashemu_script import ended, run
+from flashemu_lab_bench import SMALL, bad, good, good_json, read, stored
+from flashemu_script import run
 
 from flashemu_lab.advise import filesystems, raw_writes
 from flashemu_lab.advise.workloads import ABOUT, RECORDED, WORKLOADS
 from flashemu_lab.recording import recordings
 from flashemu_lab.experiment.choice import choose, costs, ratios, worst
 from flashemu_lab.experiment.conclusion import conclusion
-from flashemu_lab.advise.sd_layout import sda_layout
-from flashemu_lab.advise.paste import Hints, lines
 from flashemu_lab.recording.recordings import Phase, Recording
 from flashemu_lab.experiment.spec import parse
 from flashemu_lab.experiment.table import Row, Table

@@ -1,9 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""flashemu-lab fit: a profile from a measurement.
-
-Most of it works on a small device of the model itself, whose parameters are known.
-"""
+"""flashemu-lab fit: a profile from a measurement, in most tests of a small device of the model itself,
+whose parameters are known."""
 
 import json
 import math
@@ -25,13 +23,13 @@ except ImportError:
 
 import fit_truth  # noqa: E402
 
-from flashemu_lab.fit import compare, curves, fitting, rows_in_order, rules  # noqa: E402
+from flashemu_lab.fit import compare, curves, fitting, model  # noqa: E402
+from flashemu_lab.fit import rows_in_order, rules, search  # noqa: E402
+from flashemu_lab.fit.model import Structure  # noqa: E402
 from flashemu_lab.probe.tests import unit_crossings  # noqa: E402
-from flashemu_lab.fit import model, search  # noqa: E402
 from flashemu_lab.measurement import schema  # noqa: E402
 from flashemu_lab.core.errors import LabError  # noqa: E402
 from flashemu_lab.measurement.schema import Measurement, Point, make_point  # noqa: E402
-from flashemu_lab.fit.model import Structure  # noqa: E402
 from flashemu_lab.runs.program import Tool  # noqa: E402
 
 

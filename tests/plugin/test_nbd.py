@@ -8,7 +8,7 @@ import os
 import subprocess
 import tempfile
 
-from flashemu_server import PLUGIN, NBDKIT, Server, fails, has_all, nbd, need, run, run_nbdkit
+from flashemu_server import PLUGIN, Server, fails, nbd, need, run, run_nbdkit
 
 MIB = 1 << 20
 DATA, ZERO, HOLE = 0, 2, 3  # of base:allocation

@@ -166,8 +166,8 @@ def test_the_table_has_percentiles_of_what_was_done():
     head, *rows = [re.split(r"  +", line) for line in text.splitlines()]
     assert head[-6:] == ["read p99", "read p99.9", "write p99", "write p99.9", "commit p99",
                          "commit p99.9"], head
-    for row, time in zip(rows, ("25us", "50us")):
-        o = alone("ssd-page", work, *small, "nand.tR=" + time)["latency_ns"]
+    for row, tR in zip(rows, ("25us", "50us")):
+        o = alone("ssd-page", work, *small, "nand.tR=" + tR)["latency_ns"]
         assert row[-6:] == [time_text(o[op][which]) for op, which in columns], (row, o)
     # a run without writes stands beside one that has some; nobody has commits
     text = good("replay", "ssd-page", "gen:random,op=write,count=9", "gen:random,count=9", "--each")
