@@ -78,4 +78,26 @@ crash 2 --work log
 one '--work needs --fs'
 
 [ -z "$(ls room)" ] || fail "a folder is left: $(ls room)"
+
+runs() {
+    readlink /proc/[0-9]*/cwd | grep -F "$tmp/room" || pgrep -af "$tmp|=sleep 54321" ||
+        compgen -G "room/flashemu-vm.*"
+}
+# Killed while machines work: nothing goes on, neither of the recording nor of the judges.
+for way in --run --check; do
+    # shellcheck disable=SC2086
+    TMPDIR=$tmp/room /usr/bin/python3 "$top/tools/lab/flashemu-lab" crash $device --fs ext4 --store store \
+        --run "$names" --check true "$way" 'sleep 54321' --timeout 99999 >/dev/null 2>&1 &
+    lab=$!
+    until pgrep -f -- '--env (CHECK|RUN)=sleep 54321' >/dev/null; do sleep 0.2; done
+    sleep 1
+    kill -9 $lab
+    wait $lab 2>/dev/null || :
+    tries=0
+    while runs >/dev/null; do
+        [ $((tries += 1)) -lt 150 ] || fail "$way: runs on: $(runs)"
+        sleep 0.2
+    done
+done
+rm -rf room/*
 ! pgrep -f "$tmp" >/dev/null || fail "something runs: $(pgrep -af "$tmp")"

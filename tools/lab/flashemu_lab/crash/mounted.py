@@ -89,7 +89,7 @@ def _record_once(recording: Recording, scripts: Path, tool: Tool,
                           f"trace-data={recording.data.absolute()}"])
             with (place / "said").open("w+b") as said:
                 code = subprocess.run(
-                    [str(scripts / "run"), "--timeout", f"{max(1, timeout_s):.0f}",
+                    [*machine.LAST, str(scripts / "run"), "--timeout", f"{max(1, timeout_s):.0f}",
                      *_options(work), "--forward-unix", f"{name}/ctl:7000",
                      "--env", f"NBD_PORT={server.port}", "--env", "CTL_PORT=7000",
                      "--env", f"RUN={work.run}", "--file", str(scripts / "works.sh"),
@@ -220,7 +220,8 @@ class Mounted:
             listener.settimeout(0.2)
             with (place / "said").open("wb") as said:
                 process = subprocess.Popen(
-                    [str(self._scripts / "run"), "--timeout", "1000000", *_options(self._work),
+                    [*machine.LAST, str(self._scripts / "run"), "--timeout", "1000000",
+                     *_options(self._work),
                      "--disk", str(self._disk.path), "--forward-unix", f"{place}/orders:7000",
                      "--file", str(self._folder / "marks"),
                      "--file", str(self._scripts / "works.sh"),

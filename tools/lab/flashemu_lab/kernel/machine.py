@@ -95,6 +95,10 @@ def needed(filesystems: Iterable[str]) -> list[str]:
             for word in ("--needs", name)]
 
 
+# In front of a program that must not outlive the thread that starts it, even if that is killed.
+LAST = ["setpriv", "--pdeathsig", "TERM", "--"]
+
+
 def end(process: subprocess.Popen[bytes] | subprocess.Popen[str] | None) -> None:
     """Ends a process that may have ended; it cleans up after SIGTERM, or is killed."""
     if process and process.poll() is None:
@@ -134,7 +138,7 @@ class Server:
         for _ in range(50):  # the port of the last server may need a moment
             with log.open("wb") as out:
                 self._process = subprocess.Popen(
-                    ["nbdkit", "-f", "-i", "127.0.0.1", "-p", str(self.port), "-t",
+                    [*LAST, "nbdkit", "-f", "-i", "127.0.0.1", "-p", str(self.port), "-t",
                      str(self._threads), "-P", f"{self._folder}/pid", self._plugin,
                      f"control={self._folder}/ctl", *parameters],
                     stdin=subprocess.DEVNULL, stdout=out, stderr=out)
