@@ -83,12 +83,13 @@ def sentences(judged: Judged) -> list[str]:
             f"{counted(n['instants'], 'instant')} left {counted(n['states'], 'state')}, "
             f"{n['cases']} with the marks in front of them."]
     if n["failed"]:
-        told.insert(0, f"After {counted(n['failed'], 'cut')} the device does not come back, the first of them "
-                       f"{n['first_failed']}.")
+        told.insert(0, f"After {counted(n['failed'], 'cut')} the device does not come back, the "
+                       f"first of them {n['first_failed']}.")
     if n["dead"]:
         told.append(f"As its profile says, {counted(n['dead'], 'cut')} killed the device.")
     if n["unreadable"]:
-        told.append(f"In {counted(n['unreadable'], 'state')} there are sectors that cannot be read.")
+        told.append(f"In {counted(n['unreadable'], 'state')} there are sectors that cannot be "
+                    "read.")
     told += [f"In {counted(count, 'state')}, and that is no fault: {_NOTES.get(note, note)}."
              for note, count in notes_of(judged).items()]
     if not judged.verdicts:
