@@ -4,6 +4,7 @@
 not matter."""
 
 import math
+import re
 from dataclasses import replace
 
 from flashemu_lab_bench import FLASHEMU  # noqa: F401
@@ -49,6 +50,15 @@ def moving(count):
 
 
 STUDENT_5, STUDENT_7 = 2.5706, 2.3646
+
+
+def test_how_near_a_fit_comes():
+    """Of eight points with an error, in both directions; the ninth has none and does not count."""
+    drawn = fit_result.how_near([*ln(1.009, 0.985, 1.04, 0.96, 1.09, 0.85, 1.3, 1.6), None])
+    assert "How many of 8 points the profile meets" in drawn
+    assert re.findall("<title>within ([0-9]+) %: ([0-9.]+) %", drawn) == [
+        ("1", "12.5"), ("2", "25.0"), ("5", "50.0"), ("10", "62.5"), ("20", "75.0"), ("50", "87.5")]
+    assert fit_result.how_near([None]) == ""
 
 
 def test_an_interval():
