@@ -7,6 +7,7 @@ Each test gives bash a line and asks for what may stand at its end.
 
 import os
 import re
+import shutil
 
 from flashemu_bash import Bash
 from flashemu_script import ended, need, run
@@ -146,6 +147,56 @@ def test_in_a_real_bash():
             bash.shows(keys, words)
     finally:
         bash.end()
+
+
+OTHERS = os.path.join(os.path.dirname(TOOL), "NAME")  # as configured beside the program
+
+
+def test_fish():
+    if not shutil.which("fish"):
+        print("skipped: no fish")
+        return
+    write("one.trace", "")
+    os.makedirs("folder", exist_ok=True)
+    path = os.path.dirname(TOOL) + ":" + os.environ["PATH"]
+
+    def told(line):
+        code, out, err = ended(
+            ["fish", "--no-config", "-c", "source $argv[1]; complete -C $argv[2]",
+             OTHERS.replace("NAME", "flashemu.fish"), line],
+            env=dict(os.environ, PATH=path, FLASHEMU_COMPLETION=SCRIPT))
+        assert code == 0 and err == "", (line, code, err)
+        return [word.split("\t")[0] for word in out.splitlines()]
+
+    assert told("flashemu rep") == ["replay", "report"]
+    assert set(told("flashemu show ")) == set(good("profiles").split())
+    assert told("flashemu show ideal ftl.type=pa") == ["ftl.type=page"]
+    assert told("flashemu show ideal nand.tR") == ["nand.tR="]
+    assert told("flashemu replay ideal gen:seq") == ["gen:sequential"]
+    assert set(told("flashemu replay ideal fol")) == {"folder/"}
+    assert told("flashemu replay ideal --json one") == ["one.trace"]
+    assert told("flashemu align --js") == ["--json"] and told("flashemu nope ") == []
+
+
+def test_zsh():
+    if not shutil.which("zsh"):
+        print("skipped: no zsh")
+        return
+    os.makedirs("functions", exist_ok=True)
+    shutil.copy(OTHERS.replace("NAME", "_flashemu"), "functions")
+    path = os.path.dirname(TOOL) + ":" + os.environ["PATH"]
+    zsh = Bash(path, ["zsh", "-f", "-i"], FLASHEMU_COMPLETION=SCRIPT)
+    try:
+        zsh.shows("fpath=($PWD/functions $fpath); autoload -Uz compinit; compinit -u -D; PS1='> '; "
+                  "flashemu() { print -r \"[$*]\" }; echo re''ady\n", "ready\r\n")
+        for typed, words in (("repl\t#", "replay #"), ("show transcend8\t#", "show transcend8g #"),
+                             ("show ideal ftl.type=pa\t#", "show ideal ftl.type=page #"),
+                             ("show ideal device.disc\ty\t#", "show ideal device.discard=yes #"),
+                             ("replay ideal gen:zip\t#", "replay ideal gen:zipf #"),
+                             ("align --js\t#", "align --json #")):
+            zsh.shows("flashemu %s\n" % typed, "[%s]" % words)
+    finally:
+        zsh.end()
 
 
 def test_traces():

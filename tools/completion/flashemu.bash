@@ -15,7 +15,7 @@
 #   flashemu help --json           keys, with what is allowed for each
 #   nbdkit flashemu --help         the parameters of the server
 #
-# What this file knows is how to complete a KIND of word: PROFILE, FORMAT, KEY, FILE ...  A kind
+# zsh and fish ask this file, so they offer the same.  What it knows is how to complete a KIND of word: PROFILE, FORMAT, KEY, FILE ...  A kind
 # that it does not know is left to the user.
 #
 # bash divides a line at "=" and ":", so ftl.type=pa comes as three words.  Here they are one word
@@ -309,6 +309,20 @@ _flashemu_nbdkit()
         _nbdkit "$@"
     fi
 }
+
+# As a program, `bash FILE flashemu WORD...` prints what the last word can be, one a line, for the
+# completion of other shells: the whole words, and folders with "/" behind them.
+if [[ ${BASH_SOURCE[0]} == "$0" ]]; then
+    files=no
+    compopt() { [[ $2 == filenames ]] && files=yes; return 0; }
+    COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+    _flashemu "$1" "${*: -1}"
+    for word in "${COMPREPLY[@]}"; do
+        [[ $files == yes && -d $word ]] && word+=/
+        printf '%s\n' "$word"
+    done
+    exit 0
+fi
 
 complete -F _flashemu flashemu
 if ! declare -F _nbdkit >/dev/null && [[ -r /usr/share/bash-completion/completions/nbdkit ]]; then

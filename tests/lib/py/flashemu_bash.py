@@ -16,12 +16,12 @@ HANG_S = 60  # no measurement: how long an answer may take before it counts as n
 class Bash:
     """An interactive shell on a terminal of its own."""
 
-    def __init__(self, path):
+    def __init__(self, path, command=("bash", "--norc", "--noprofile", "-i"), **env):
         self.ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 200, 0, 0))
         self.process = subprocess.Popen(
-            ["bash", "--norc", "--noprofile", "-i"], stdin=theirs, stdout=theirs, stderr=theirs,
-            start_new_session=True, env=dict(os.environ, PATH=path, PS1="$ ", TERM="xterm"))
+            list(command), stdin=theirs, stdout=theirs, stderr=theirs,
+            start_new_session=True, env=dict(os.environ, PATH=path, PS1="$ ", TERM="xterm", **env))
         os.close(theirs)
 
     def shows(self, keys, words):
