@@ -66,20 +66,20 @@ read_vfat() {
     /^[^ ].*: [0-9]+ files, [0-9]+\/[0-9]+ clusters$/ { next }
     /^There are differences between boot sector/ || /^Dirty bit is set/ { print "note dirty"; next }
     /^Reclaimed [0-9]+ unused cluster/ { print "note lost-clusters"; next }
-    /File size is [0-9]+ bytes, cluster chain length is > / { print "note lost-clusters"; next }
+    /File size is [0-9]+ bytes, cluster chain length is > / { print "note lost-clusters"; name = ""; next }
     /^Free cluster summary (wrong|uninitialized)/ || /^1\) Correct|^2\) Don/ { print "note summary"; next }
     /^FATs differ but appear to be intact/ || /Using first FAT/ { print "note fats-differ"; next }
     /^\// { name = $0; next }
-    { print "fault " (name ? name ": " : "") $0; name = "" }' | sort -u
+    { print "fault " (name ? name ": " : "") $0; name = "" }' | awk '!seen[$0]++'
 }
 
 # The same for fsck.exfat.
 read_exfat() {
     awk '
-    /^$/ || /^exfatprogs version/ || /: (clean|checking stopped|corrupted)[.]? / { next }
+    /^$/ || /^exfatprogs version/ || /: (clean|corrupted)[.] / || /: files corrupted [0-9]/ { next }
     /volume was not unmounted|[Dd]irty/ { print "note dirty"; next }
     /lost cluster|marked as (used|allocated)/ { print "note lost-clusters"; next }
-    { print "fault " $0 }' | sort -u
+    { print "fault " $0 }' | awk '!seen[$0]++'
 }
 
 # Judges a filesystem that is not mounted: sets notes and why.

@@ -54,7 +54,8 @@ check_files() {
     while read -r _ i; do
         content "$i"
         content_of "f$i" || broken "file $i was synced and is not there"
-        [ "$there" = "$text" ] || broken "file $i was synced and is not whole: ${#there} bytes of ${#text}"
+        [ "$there" = "$text" ] ||
+            broken "file $i was synced and is not whole: ${#there} bytes of ${#text}"
     done <"$FLASHEMU_MARKS"
 }
 

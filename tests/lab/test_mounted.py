@@ -1,0 +1,117 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""flashemu-lab crash --fs, without a machine: the disk that becomes one state after the other, what
+the checks of FAT say, and mistakes.  tests/vm/test_cuts.sh has the rest."""
+
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+from flashemu_lab_bench import LAB, bad
+from flashemu_script import run
+
+sys.path.insert(0, os.path.dirname(LAB))
+SCRIPT = os.path.join(os.path.dirname(LAB), "../vm/cuts.sh")
+SIZE = (5 << 20) + 512  # not a whole number of chunks
+
+
+def test_a_disk_becomes_each_image():
+    from flashemu_lab.crash import mounted
+    draw = random.Random(3)
+    disk = mounted.Disk(Path("disk"), SIZE)
+    for turn in range(12):
+        with open("image", "wb") as f:
+            f.truncate(SIZE)
+            for _ in range(draw.randrange(6)):
+                f.seek(draw.randrange(SIZE // 512) * 512)
+                f.write(draw.randbytes(min(draw.choice((512, 4096, 70000)), SIZE - f.tell())))
+        with open("disk", "r+b") as f:  # what a guest has written
+            f.seek(draw.randrange(SIZE // 512) * 512)
+            f.write(draw.randbytes(512))
+        disk.become(Path("image"))
+        assert Path("disk").read_bytes() == Path("image").read_bytes(), turn
+
+
+def test_what_is_the_same_is_not_written():
+    from flashemu_lab.crash import mounted
+    disk = mounted.Disk(Path("disk"), SIZE)
+    with open("image", "wb") as f:
+        f.truncate(SIZE)
+        f.seek(3 << 20)
+        f.write(b"x" * 4096)
+    disk.become(Path("image"))
+    assert os.stat("disk").st_blocks * 512 <= 64 << 10, "holes are holes"
+    os.utime("disk", (1, 1))
+    disk.become(Path("image"))
+    assert os.stat("disk").st_mtime == 1
+
+
+def said(kind, text):
+    """What the script makes of the output of a check."""
+    with open(SCRIPT, encoding="utf-8") as f:
+        function = f.read().split("read_%s() {" % kind)[1].split("\n}")[0]
+    return subprocess.run(["bash", "-c", function], input=text, encoding="utf-8", check=True,
+                          stdout=subprocess.PIPE).stdout.splitlines()
+
+
+def test_what_any_cut_may_leave_of_fat_is_no_fault():
+    head = "fsck.fat 4.2 (2021-01-31)\n"
+    tail = "\nLeaving filesystem unchanged.\n/dev/vdb: 2 files, 3/129022 clusters\n"
+    assert said("vfat", head + tail) == []
+    assert said("vfat", head + "There are differences between boot sector and its backup.\n"
+                "This is mostly harmless. Differences: (offset:original/backup)\n  65:01/00\n"
+                "  Not automatically fixing this.\nDirty bit is set. Fs was not properly unmounted and "
+                "some data may be corrupt.\n Automatically removing dirty bit.\n" + tail) == ["note dirty"]
+    assert said("vfat", head + "Reclaimed 3 unused clusters (1536 bytes).\n"
+                "Free cluster summary wrong (129018 vs. really 129021)\n  Auto-correcting.\n" + tail) == [
+                    "note lost-clusters", "note summary"]
+    assert said("vfat", head + "/f1\n  File size is 2 bytes, cluster chain length is > 512 bytes.\n"
+                "  Truncating file to 2 bytes.\n" + tail) == ["note lost-clusters"]
+    assert said("vfat", head + "/f1\n  Contains a free cluster (3). Assuming EOF.\n" + tail) == [
+        "fault /f1:   Contains a free cluster (3). Assuming EOF."]
+    assert said("vfat", head + "/f1\n  File size is 900 bytes, cluster chain length is 512 bytes.\n"
+                "  Truncating file to 512 bytes.\n" + tail) == [
+        "fault /f1:   File size is 900 bytes, cluster chain length is 512 bytes."]
+    assert said("vfat", "Logical sector size is zero.\n") == ["fault Logical sector size is zero."]
+
+
+    assert said("vfat", head + "/f1\n  File size is 2 bytes, cluster chain length is > 512 bytes.\n"
+                "  Truncating file to 2 bytes.\nFATs differ\n") == ["note lost-clusters", "fault FATs differ"]
+
+
+def test_what_the_check_of_exfat_says():
+    head = "exfatprogs version : 1.2.0\n"
+    assert said("exfat", head + "/dev/vdb: clean. directories 1, files 4\n") == []
+    assert said("exfat", head + "WARN: volume was not unmounted cleanly\n"
+                "/dev/vdb: clean. directories 1, files 4\n") == ["note dirty"]
+    assert said("exfat", head + "ERROR: /f1: cluster 0x6 is marked as free at 0x203060. Truncate (y/N)? n\n"
+                "/dev/vdb: corrupted. directories 1, files 0\n"
+                "/dev/vdb: files corrupted 1, files fixed 0\n") == [
+        "fault ERROR: /f1: cluster 0x6 is marked as free at 0x203060. Truncate (y/N)? n"]
+
+
+def test_the_works_have_names():
+    from flashemu_lab.crash import mounted
+    names = mounted.named_works()
+    assert {"files", "log", "log-unsummed", "replace", "replace-unsynced", "updater",
+            "sqlite-wal-full", "sqlite-rollback-off"} <= set(names), names
+    script = os.path.join(os.path.dirname(SCRIPT), "works.sh")
+    p = subprocess.run(["bash", script, "run", "no"], stdout=subprocess.PIPE, encoding="utf-8", check=False)
+    assert (p.returncode, p.stdout) == (1, "no: no such work\n")
+
+
+def test_mistakes():
+    bad("--work nosuch: allowed: files, log", "crash", "ssd-page", "--fs", "ext4", "--work", "nosuch")
+    bad("--run and --work are two works", "crash", "ssd-page", "--fs", "ext4", "--work", "log",
+        "--run", "true")
+    for option in ("--work", "--mount", "--file"):
+        bad(option + " needs --fs NAME", "crash", "ssd-page", option, "x")
+        bad(option + " needs --fs NAME", "crash", "ssd-page", "--run", "true", option, "x")
+    bad("invalid choice: 'zfs'", "crash", "ssd-page", "--fs", "zfs")
+    bad("--filesystem is for cuts", "crash", "ssd-page", "--fs", "ext4", "--filesystem", "xfs")
+    bad("a recording needs one device", "crash", "--fs", "ext4")
+
+
+run(globals())
