@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a medium consists of, shared by the files of this folder.  What everybody may know of the
- * chip's state is in nand/medium_read.h.
+ * What a medium consists of.  It is here in full for the sake of the inlines of nand/medium_read.h,
+ * which say what everybody may know of the chip's state.
+ *
+ * The layers above read geo, ops, store, counters, copyback and eol, and ask whether there is an undo
+ * or a read_hook; what they do with chip, wear and undo, they do by the functions of nand/chip.h,
+ * wear.h and undo.h.  The device alone sets anything: now_ns, and when it is built never_cut,
+ * brings_back and copies_late, and undo->recovering at power-on.  All the others belong to the files
+ * of this folder:
  *
  *     medium.c     the chip's rules, and what each operation changes
  *     undo.c       takes operations back when power is cut

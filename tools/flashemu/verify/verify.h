@@ -5,7 +5,7 @@
  *
  * An experiment that runs in this process needs three things: a line for each of its figures in
  * the table of src/profile/procedures.c, a file NAME.c with a `run` function, and an entry in
- * verify_experiments.  It makes devices with verify_device, sends them requests with
+ * verify_experiments of plan.c.  It makes devices with verify_device, sends them requests with
  * verify_request or verify_pattern, and reports figures with verify_put.
  */
 #ifndef FLASHEMU_VERIFY_H
