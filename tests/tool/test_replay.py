@@ -108,6 +108,22 @@ def test_a_recording_is_made_ready_once():
     assert o["host"]["write"]["bytes"] == 4 * once["host"]["write"]["bytes"]
 
 
+def test_rounds_are_the_same_requests_again():
+    """Three rounds of two traces and a pattern are these one after the other, three times."""
+    with tempfile.TemporaryDirectory(prefix="fe") as folder:
+        one = write(os.path.join(folder, "one"), HEAD + "".join(
+            f"0 write {i * 8192} 4096{' fua' * (i % 3 == 0)} think={i * 1000}\n" for i in range(40)))
+        two = write(os.path.join(folder, "two"), HEAD + "0 mark half way\n0 write 409600 12288\n"
+                    "0 flush 0 0\n0 read 4096 4096\n")
+        work = (one, "gen:random,op=write,bs=4K,size=1M,count=30", two)
+        card = (*SMALL_CHIP, "cache.size=64K", "cache.volatile=yes")
+        o = replay(*card, *work, "--until", "steady", "--most", "219")
+        assert o.pop("repeated") and o["records"] == 3 * 73
+        plain = replay(*card, *(3 * work))
+        assert {k: v for k, v in o.items() if k != "traces"} == {
+            k: v for k, v in plain.items() if k != "traces"}
+
+
 def test_what_cannot_be_repeated_is_refused():
     for said, *words in (
             ("allowed: steady, dead", "ssd-page", "gen:random,op=write,count=1", "--until", "old"),

@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Where the results come from.  Some texts stay with the command and the device. */
@@ -29,35 +30,60 @@ static struct fe_origin origin_of(const struct command *c, const struct fe_devic
     return o;
 }
 
-static int run_source(const struct command *c, struct replay *r, const char *arg,
-                      struct fe_err *err)
+static int open_source(const struct command *c, const struct replay *r, struct source *source,
+                       const char *arg, struct fe_err *err)
 {
-    struct source source;
-
-    int code = source_open(&source, arg, &c->trace, &c->env,
+    int code = source_open(source, arg, &c->trace, &c->env,
                            fe_device_profile(r->dev)->link.max_transfer, err);
-    if (code < 0)
-        return code;
-    code = source.recording && c->opt.timed
-               ? fe_err_set(err, EINVAL, "%.200s: a recording has no times for --timed", arg)
-               : replay_run(r, &source, err);
-    if (code == 0)
-        source_report_rest(&source);
-    source_close(&source);
+    if (code == 0 && source->recording && c->opt.timed)
+        code = fe_err_set(err, EINVAL, "%.200s: a recording has no times for --timed", arg);
+    source->keeps = r->repeat && source->reader;
     return code;
 }
 
-/* All traces, one after the other, and that again if the user wants it. */
-static int run_rounds(const struct command *c, struct replay *r, struct fe_err *err)
+/* Runs a source, which is closed or has run before, and closes it unless it can run again. */
+static int run_source(const struct command *c, struct replay *r, struct source *source,
+                      const char *arg, struct fe_err *err)
+{
+    bool again = source_again(source);
+
+    int code = again ? 0 : open_source(c, r, source, arg, err);
+    if (code == 0)
+        code = replay_run(r, source, err);
+    if (code == 0 && !again)
+        source_report_rest(source);
+    if (code < 0 || !source->keeps)
+        source_close(source);
+    return code;
+}
+
+/* All traces, one after the other. */
+static int run_round(const struct command *c, struct replay *r, struct source *sources,
+                     struct fe_err *err)
 {
     int code = 0;
 
+    for (uint32_t i = 0; i < c->n_traces && code == 0 && !(r->repeat && r->repeat->ended); i++)
+        code = run_source(c, r, &sources[i], c->traces[i], err);
+    if (code == 0 && r->repeat && !r->repeat->ended)
+        code = repeat_round(r->repeat, r->records, err);
+    return code;
+}
+
+/* A round, and that again if the user wants it. */
+static int run_rounds(const struct command *c, struct replay *r, struct fe_err *err)
+{
+    struct source *sources = calloc(c->n_traces, sizeof *sources);
+    int code;
+
+    if (!sources)
+        return fe_err_nomem(err, "traces", c->n_traces * sizeof *sources);
     do {
-        for (uint32_t i = 0; i < c->n_traces && code == 0 && !(r->repeat && r->repeat->ended); i++)
-            code = run_source(c, r, c->traces[i], err);
-        if (code == 0 && r->repeat && !r->repeat->ended)
-            code = repeat_round(r->repeat, r->records, err);
+        code = run_round(c, r, sources, err);
     } while (code == 0 && r->repeat && !r->repeat->ended);
+    for (uint32_t i = 0; i < c->n_traces; i++)
+        source_close(&sources[i]);
+    free(sources);
     return code < 0 ? code : 0;
 }
 
@@ -67,10 +93,12 @@ static int run_traces(const struct command *c, struct replay *r, const struct ou
 {
     const struct fe_origin origin = origin_of(c, r->dev);
     const struct fe_trace_writer_options text = {.origin = &origin};
+    struct source warmup = {0};
     int code = 0;
 
     if (c->warmup) {
-        code = run_source(c, r, c->warmup, err);
+        code = run_source(c, r, &warmup, c->warmup, err);
+        source_close(&warmup);
         replay_reset(r);
     }
     if (code == 0 && record->file)

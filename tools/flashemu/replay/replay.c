@@ -322,7 +322,7 @@ int replay_run(struct replay *r, struct source *source, struct fe_err *err)
 
     r->base_ns = fe_device_now(r->dev);
     r->think_ns = 0;
-    r->warming = source->recording && source->recording->first > 0;
+    r->warming = source->recording && source->n_read < source->recording->first;
     bool again = r->repeat && r->repeat->rounds > 0;
     if (source->recording && r->flush && !source->recording->flushes)
         return fe_err_set(err, EINVAL, "%s: was recorded without flushes, which a kernel would send "

@@ -4,6 +4,7 @@
  */
 #include "replay/source.h"
 
+#include "base/num.h"
 #include "blktracefile.h"
 #include "gzfile.h"
 #include "tool.h"
@@ -80,6 +81,7 @@ void source_close(struct source *s)
     fe_trace_reader_close(s->reader);
     fe_pattern_destroy(s->pattern);
     free(s->recording);
+    free(s->kept);
     if (s->file && s->file != stdin)
         fclose(s->file);
     *s = (struct source){0};
@@ -124,17 +126,63 @@ bool source_counts_now(const struct source *s)
     return s->recording && s->n_read > 0 && s->n_read == s->recording->first;
 }
 
+/* Keeps n records of a trace behind those that are kept; 0 of them are its end. */
+static int keep(struct source *s, const struct fe_trace_rec *recs, uint32_t n, struct fe_err *err)
+{
+    s->whole = n == 0;
+    if (s->recording && s->n_read < s->recording->first)
+        return 0;
+    if (s->n_kept + n > SOURCE_KEPT) {
+        s->keeps = false;
+        return 0;
+    }
+    if (s->n_kept + n > s->room) {
+        size_t room = 2 * (s->n_kept + n);
+        struct fe_trace_rec *grown = reallocarray(s->kept, room, sizeof *grown);
+        if (!grown)
+            return fe_err_nomem(err, "the records of a trace", room * sizeof *grown);
+        s->kept = grown;
+        s->room = room;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        s->kept[s->n_kept++] = recs[i];
+    return 0;
+}
+
+bool source_again(struct source *s)
+{
+    if (!s->keeps || !s->whole)
+        return false;
+    s->again = true;
+    s->next = 0;
+    s->n_read = s->recording ? s->recording->first : 0;
+    return true;
+}
+
+static int read_kept(struct source *s, struct fe_trace_rec *recs, uint32_t max)
+{
+    uint32_t n = (uint32_t)fe_min_u64(max, s->n_kept - s->next);
+
+    for (uint32_t i = 0; i < n; i++)
+        recs[i] = s->kept[s->next++];
+    return (int)n;
+}
+
 int source_read(struct source *s, struct fe_trace_rec *recs, uint32_t max, struct fe_err *err)
 {
     int n;
 
-    if (s->pattern) {
+    if (s->again) {
+        n = read_kept(s, recs, max);
+    } else if (s->pattern) {
         n = (int)fe_pattern_next(s->pattern, recs, max);
         s->done += (uint64_t)n;
     } else {
         n = s->recording ? read_recording(s, recs, max, err)
                          : fe_trace_read(s->reader, recs, max, err);
         s->done = fe_trace_consumed(s->reader);
+        int code = s->keeps && n >= 0 ? keep(s, recs, (uint32_t)n, err) : 0;
+        n = code < 0 ? code : n;
     }
     s->n_read += n > 0 ? (uint64_t)n : 0;
     return n;

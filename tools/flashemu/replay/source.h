@@ -23,6 +23,11 @@ struct source {
     struct recording *recording; /* of the reader's file; NULL = it is another trace */
     uint64_t n_read; /* records */
     uint64_t total, done; /* bytes of a file, records of a pattern; total 0 = not known */
+
+    bool keeps;                /* those that count, for source_again() */
+    struct fe_trace_rec *kept;
+    size_t n_kept, room, next; /* next: the one to be read again, if `again` */
+    bool whole, again;
 };
 
 /* What is said of a trace that is cut. */
@@ -43,6 +48,12 @@ int source_choose(struct fe_trace_options *ret, const char *format, const char *
 int source_open(struct source *s, const char *arg, const struct fe_trace_options *options,
                 const struct fe_pattern_env *env, uint64_t max_transfer, struct fe_err *err);
 void source_close(struct source *s);
+
+/* Goes back to the first record that counts, of a source that keeps them and has been read to its end.
+ * Returns false, and changes nothing, if they are not kept: nobody asked for that when it was opened,
+ * they are more than SOURCE_KEPT, or there is only a pattern, which costs nothing. */
+bool source_again(struct source *s);
+enum { SOURCE_KEPT = 1 << 20 };
 
 /* At the end: says on standard error how many events of the trace were not the requests asked for, if
  * any, and as a note whether requests are missing at its end. */
