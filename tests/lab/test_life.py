@@ -18,6 +18,7 @@ from flashemu_lab.life import card, lives, readings, steady, told, works
 from flashemu_lab.life.asked import seconds
 from flashemu_lab.life.endurance import Spread, of_cell
 from flashemu_lab.life.lives import Pool
+from flashemu_lab.recording import recordings
 from flashemu_lab.runs.program import Tool
 
 NONE = Spread(0, 0, "uniform")
@@ -252,6 +253,39 @@ def test_what_if():
     spared = found["written all over, but three tenths are unpartitioned"]
     assert lost["years"]["median"] < spared["years"]["median"] < o["years"]["median"]
     assert o["not_compared"]
+
+
+def what_ifs(*words):
+    o = good_json("life", *words, "--card", "toshiba16g", "device.capacity=600M",
+                  "nand.blocks_per_plane=170", "faults.spare_blocks=6", "device.used=450M")
+    return {w["what"]: w["years"]["median"] / o["years"]["median"] for w in o["what_if"]}, o
+
+
+def test_what_helps_was_recorded():
+    """A longer commit, noatime, a log in memory and WAL, each by a replay of its own recording."""
+    found, o = what_ifs("syslog")
+    ext4 = "mount -t ext4 -o noinit_itable,"
+    assert 1.5 < found[ext4 + "commit=30"] < found[ext4 + "commit=60"] < found["log=memory"]
+    assert found[ext4 + "strictatime"] < 0.5 < 1 <= found[ext4 + "noatime"] < 1.3
+    assert found["mkfs.f2fs -q -f; mount -t f2fs"] > 0
+    assert [x.partition(":")[0] for x in o["not_compared"]] == ["WAL or a rollback journal"]
+    found, o = what_ifs("home-assistant")
+    journal, full = (found[f"journal_mode={x} synchronous=full"] for x in ("delete", "wal"))
+    assert journal < 0.7 * full < 0.7, found
+    assert found[ext4 + "commit=60"] > 0.99
+    assert [x.partition(":")[0] for x in o["not_compared"]] == ["noatime, logs in memory"]
+    _, o = what_ifs("gen:random,op=write,bs=4K,count=1000", "--per-day", "1G", "--most", "2000")
+    assert o["not_compared"][0].startswith("another filesystem, another commit interval, noatime,")
+    # Commits of another recording are no commits of this one.
+    _, o = what_ifs("rec:btrfs-log", "--every", "1h")
+    assert o["not_compared"][0].startswith("another commit interval, noatime, WAL or")
+
+
+def test_words_of_a_work_say_what_and_how():
+    r = recordings.load("ext4-sqlite-journal")
+    assert r.job == "installed sqlite 60" and r.way == "journal_mode=delete synchronous=full"
+    r = recordings.load("ext4-large")
+    assert r.job == r.work == "large 100 1M /dev/zero" and r.way == ""
 
 
 # ---- what people have ----

@@ -45,8 +45,10 @@ FIGURES = [
     (r"commits/s", r"(\S+)\.json +([\d.]+) commits/s", "| `{}` | {} |"),
     (r"^flashemu-lab life", r"(?m)^(\S+ lives .*\))\.$", "{}"),
     (r"^flashemu-lab life", r"(?m)GB, ([\d.]+) times as much\.$", "{} times as much"),
-    (r"life home-assistant", r"(?m)^\S+ on (\S+) +([\d.]+) .* ([\d.]+)(?:$|  )",
+    (r"life home-assistant .*emmc", r"(?m)^\S+ on (\S+) +([\d.]+) .* ([\d.]+)(?:$|  )",
      "| `{}` | {} | {} |"),
+    (r"life (?:syslog|home-assistant --card toshiba16g$)", r"(?m)^(mkfs\.f2fs.*?|mkfs\.(?:vfat|xfs|btrfs).*?|mount .*?|log=.*?|journal_.*?)"
+     r"  +([\d.]+) ", "| `{}` | {} |"),
     (r"life logger", r"(?m)^(mkfs\.f2fs.*?|mkfs\.vfat -F 32.*?|mkfs\.btrfs.*?|partition at 31.*?|"
      r"card written.*?|written .* tenth is .*?)  +([\d.]+) ", "| `{}` | {} |"),
     (r"power-cut\.py", r"(\d+ cuts, \d+ records lost)", "`{}`"),

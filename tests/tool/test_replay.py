@@ -108,6 +108,21 @@ def test_a_recording_is_made_ready_once():
     assert o["host"]["write"]["bytes"] == 4 * once["host"]["write"]["bytes"]
 
 
+def test_passes_that_alternate_are_steady_together():
+    """Passes of five rounds or six: two of them do what the two before did."""
+    r = replay("toshiba16g", "rec:btrfs-sqlite,start=8192,measure=write", "device.capacity=600M",
+               "nand.blocks_per_plane=170", "faults.spare_blocks=6", "device.used=450M",
+               "nand.endurance=unlimited", "--drop-trim", "--until", "steady")["repeated"]
+    wafs = [p["programmed"] / p["host_bytes"] for p in r["passes"]]
+    assert r["reached"] and r["together"] == 2 and len(wafs) == 7
+    assert all(abs(b / a - 1) > 0.01 for a, b in zip(wafs[1:], wafs[2:])), wafs
+    last = [sum(p["programmed"] for p in part) / sum(p["host_bytes"] for p in part)
+            for part in (r["passes"][1:3], r["passes"][3:5], r["passes"][5:7])]
+    assert abs(last[2] / last[1] - 1) < 0.01 and abs(last[2] / last[0] - 1) < 0.02
+    assert replay(*SMALL_CHIP, "gen:random,op=write,bs=4K,count=20K", "--until",
+                  "steady")["repeated"]["together"] == 1
+
+
 def test_rounds_are_the_same_requests_again():
     """Three rounds of two traces and a pattern are these one after the other, three times."""
     with tempfile.TemporaryDirectory(prefix="fe") as folder:

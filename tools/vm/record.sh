@@ -220,6 +220,73 @@ work_log() {
     phase write $(($1 * 512))
 }
 
+# pause SECONDS: without starting a process, which takes time and touches files.
+pause() {
+    [ -e /proc/self/fd/8 ] || exec 8<> <(:)
+    read -rt "$1" -u 8 || :
+}
+
+# work_lines SECONDS log=card|memory: what a small machine does in which nothing happens.  Each second
+# a line of 200 bytes is added to a log, without a sync, and one of twenty settings is read.  With
+# log=memory the log is in memory, and its copy is stored at the end.
+work_lines() {
+    local i place=$MNT
+    [ "$2" = log=card ] || place=$RUN
+    mkdir "$MNT"/settings
+    for ((i = 0; i < 20; i++)); do head -c 2000 /dev/zero >"$MNT"/settings/$i; done
+    sync
+    pause 0.1 # so that this read is later than the writes, and relatime has nothing left to do
+    cat "$MNT"/settings/* >/dev/null
+    sync
+    phase before 40000
+    for ((i = 0; i < $1; i++)); do
+        printf '%0199d\n' "$i" >>"$place"/log
+        cat "$MNT"/settings/$((i % 20)) >/dev/null
+        pause 1
+    done
+    [ "$2" = log=card ] || cp "$place"/log "$MNT"/log
+    sync
+    phase write $(($1 * 200))
+}
+
+# readings COUNT [SECONDS]: SQL for so many commits with the readings of five sensors each, and a rest
+# behind each.
+readings() {
+    local i n row rows
+    for ((i = 0; i < $1; i++)); do
+        rows=''
+        for ((n = 0; n < 5; n++)); do
+            printf -v row "(%d,%d,'%0200d')" $((RANDOM % 138)) "$i" $RANDOM
+            rows+=${rows:+,}$row
+        done
+        echo "INSERT INTO states(sensor, time, state) VALUES $rows;"
+        [ $# = 1 ] || pause "$2"
+    done
+}
+
+# work_sqlite SECONDS PRAGMA...: SQLite stores readings four times a second, with these pragmas, in a
+# database that already has 10 000 of them.
+work_sqlite() {
+    local pragmas=("${@:2}")
+    command -v sqlite3 >/dev/null || fail "the guest has no sqlite3; the host needs it"
+    RANDOM=1
+    {
+        printf 'PRAGMA %s;\n' "${pragmas[@]}"
+        echo 'CREATE TABLE states(id INTEGER PRIMARY KEY, sensor INT, time INT, state TEXT);
+            CREATE INDEX by_sensor ON states(sensor, time); BEGIN;'
+        readings 2000
+        echo 'COMMIT;'
+    } | sqlite3 -bail "$MNT"/db >"$RUN"/sqlite || fail "sqlite3"
+    sync
+    phase before $((10000 * 200))
+    {
+        printf 'PRAGMA %s;\n' "${pragmas[@]}"
+        readings $((4 * $1)) 0.25
+    } | sqlite3 -bail "$MNT"/db >"$RUN"/sqlite || fail "sqlite3"
+    sync
+    phase write $((4 * $1 * 5 * 200))
+}
+
 # work_streams MIB: four files of MIB grow in turn by 64 KiB, each time synced.
 work_streams() {
     fio --name=job --directory="$MNT" --ioengine=psync --fallocate=none --rw=write --bs=64k \

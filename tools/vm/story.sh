@@ -87,11 +87,16 @@ timers_late() {
     [ -z "${FLASHEMU_DEV-}" ] || return 0
     local file
     for file in /proc/sys/vm/dirty_{writeback,expire}_centisecs /proc/sys/fs/xfs/xfssyncd_centisecs; do
-        [ ! -e "$file" ] || echo 360000 >"$file"
+        late "$file" 360000
     done
-    for file in /sys/fs/f2fs/*/{cp,idle,discard_idle,gc_idle}_interval; do
-        [ ! -e "$file" ] || echo 3600 >"$file"
-    done
+    for file in /sys/fs/f2fs/*/{cp,idle,discard_idle,gc_idle}_interval; do late "$file" 3600; done
+}
+
+# late FILE VALUE: sets a timer, if it is there, and remembers in `installed` with which it came.
+late() {
+    [ -e "$1" ] || return 0
+    : "${installed[$1]:=$(cat "$1")}"
+    echo "$2" >"$1"
 }
 
 # memory MIB: how many MiB of files the kernel keeps until it begins to write them out; a writer
@@ -116,7 +121,9 @@ done
 as_installed() {
     [ -z "${FLASHEMU_DEV-}" ] || return 0
     local file
-    for file in "${!installed[@]}"; do echo "${installed[$file]}" >"$file"; done
+    for file in "${!installed[@]}"; do
+        [ ! -e "$file" ] || echo "${installed[$file]}" >"$file" # that of a filesystem goes with it
+    done
 }
 
 # write_file STEP SOURCE MEGABYTES: writes a file, reports, and compares the file with its source.

@@ -73,24 +73,39 @@ void repeat_fini(struct repeat *r)
     r->before = r->now = NULL;
 }
 
-static double waf(const struct repeat_sum *s)
+/* The write amplification of `width` passes together, behind which `width` x `back` others follow. */
+static double waf(const struct repeat *r, uint32_t width, uint32_t back)
 {
-    return (double)s->programmed / (double)s->written;
+    const struct repeat_sum *from = &r->passes[r->n_passes - width * (back + 1)];
+    double programmed = 0, written = 0;
+
+    for (uint32_t i = 0; i < width; i++) {
+        programmed += (double)from[i].programmed;
+        written += (double)from[i].written;
+    }
+    return programmed / written;
 }
 
-/* Whether the last pass differs from the one `back` before by less than this share. */
-static bool differs_less(const struct repeat *r, uint32_t back, double share)
+/* Whether the last passes differ from those `back` windows before by less than this share. */
+static bool differs_less(const struct repeat *r, uint32_t width, uint32_t back, double share)
 {
-    double is = waf(&r->passes[r->n_passes - 1]), was = waf(&r->passes[r->n_passes - 1 - back]);
+    double is = waf(r, width, 0), was = waf(r, width, back);
     return is < (1 + share) * was && is > (1 - share) * was;
 }
 
-/* Two passes alone must agree very well, because a device may only begin to clean. */
-static bool is_steady(const struct repeat *r)
+/* How many of the last passes are steady together, 0 if they are not.  Two passes alone must agree
+ * very well, because a device may only begin to clean.  A pass of a few rounds has one round more or
+ * less than the one before, so passes may differ for ever where three thirds of all do not. */
+static uint32_t steady_passes(const struct repeat *r)
 {
+    uint32_t third = r->n_passes ? (r->n_passes - 1) / 3 : 0;
+
     if (r->n_passes < 3)
-        return r->n_passes == 2 && differs_less(r, 1, 0.001);
-    return differs_less(r, 1, 0.01) && differs_less(r, 2, 0.02);
+        return r->n_passes == 2 && differs_less(r, 1, 1, 0.001);
+    if (differs_less(r, 1, 1, 0.01) && differs_less(r, 1, 2, 0.02))
+        return 1;
+    return third > 1 && differs_less(r, third, 1, 0.01) && differs_less(r, third, 2, 0.02) ? third
+                                                                                           : 0;
 }
 
 static bool is_dead(const struct repeat *r)
@@ -127,7 +142,9 @@ int repeat_look(struct repeat *r, uint64_t requests, bool may_cut, struct fe_err
 
     if (code < 0)
         return code;
-    r->reached = r->until_dead ? dead : !dead && !out && is_steady(r);
+    uint32_t together = dead || out ? 0 : steady_passes(r);
+    r->together = together ? together : 1;
+    r->reached = r->until_dead ? dead : together > 0;
     r->ended = dead || out || r->reached;
     if (r->ended)
         fe_device_get_blocks(r->dev, r->now);
@@ -217,8 +234,8 @@ json_t *repeat_json(const struct repeat *r)
 
     for (uint32_t i = 0; i < r->n_blocks; i++)
         spares += r->now[i].state == FE_BLOCK_SPARE;
-    return json_pack("{s:s, s:b, s:I, s:I, s:o, s:I, s:o}", "until",
+    return json_pack("{s:s, s:b, s:I, s:I, s:I, s:o, s:I, s:o}", "until",
                      r->until_dead ? "dead" : "steady", "reached", r->reached, "rounds",
-                     (json_int_t)r->rounds, "pass_bytes", (json_int_t)r->pass_bytes, "passes",
-                     passes_json(r), "spares", (json_int_t)spares, "blocks", blocks_json(r));
+                     (json_int_t)r->rounds, "pass_bytes", (json_int_t)r->pass_bytes, "together",
+                     (json_int_t)r->together, "passes", passes_json(r), "spares", (json_int_t)spares, "blocks", blocks_json(r));
 }

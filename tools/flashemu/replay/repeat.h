@@ -5,7 +5,9 @@
  * A round is all that the user has named, once.  A pass of the device is as much programming as its
  * chip has bytes; a pass ends with a round, or anywhere if a pattern goes on for longer.  The state
  * is steady when the write amplification of a pass differs by less than 1 % from that of the one
- * before, and by less than 2 % from that of the one before that: it neither jumps nor creeps.
+ * before, and by less than 2 % from that of the one before that: it neither jumps nor creeps.  Passes of
+ * a few rounds alternate where the device does the same for ever; then the same is asked of the last
+ * third of all passes, the third before it and the third before that.
  *
  *     rounds   |--|--|--|--|--|--|--|--|--|--|--|--|--|
  *     passes   |-- first ---|- 1.42 -|- 1.43 -|- 1.43 -|   steady
@@ -37,6 +39,7 @@ struct repeat {
     struct repeat_sum begun;   /* of the pass that runs */
     struct repeat_sum *passes; /* that are over, n_passes of them */
     uint32_t n_passes;
+    uint32_t together;         /* how many of the last ones are steady as a whole; 1 if none is */
     uint32_t n_blocks;
     struct fe_block_wear *before, *now; /* as the first pass ended, and at the end */
 };
@@ -61,13 +64,13 @@ int repeat_round(struct repeat *r, uint64_t requests, struct fe_err *err);
 
 /* A new reference to what was found, or NULL without memory:
  *
- *     {"until":"steady","reached":B,"rounds":N,"pass_bytes":N,
+ *     {"until":"steady","reached":B,"rounds":N,"pass_bytes":N,"together":N,
  *      "passes":[{"requests":N,"host_bytes":N,"programmed":N,"erases":N,"device_ns":N}...],
  *      "spares":N,"blocks":[{"slc":B,"rests":B,"erases":N,"blocks":N}...]}
  *
  * `blocks` counts the blocks in use that were erased so often since the first pass, or from the
- * beginning if there was one pass only.  One that rests was not erased since, nor did a free one begin to
- * hold data. */
+ * beginning if there was one pass only.  One that rests was not erased since, nor did a free one begin
+ * to hold data. */
 json_t *repeat_json(const struct repeat *r);
 
 #endif

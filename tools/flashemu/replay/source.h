@@ -49,9 +49,9 @@ int source_open(struct source *s, const char *arg, const struct fe_trace_options
                 const struct fe_pattern_env *env, uint64_t max_transfer, struct fe_err *err);
 void source_close(struct source *s);
 
-/* Goes back to the first record that counts, of a source that keeps them and has been read to its end.
- * Returns false, and changes nothing, if they are not kept: nobody asked for that when it was opened,
- * they are more than SOURCE_KEPT, or there is only a pattern, which costs nothing. */
+/* Goes back to the first record that counts, of a source that keeps them and has been read to its
+ * end.  Returns false, and changes nothing, if they are not kept: nobody asked for that when it was
+ * opened, they are more than SOURCE_KEPT, or there is only a pattern, which costs nothing. */
 bool source_again(struct source *s);
 enum { SOURCE_KEPT = 1 << 20 };
 

@@ -57,7 +57,7 @@ def _what_ifs(tool: Tool, q: Question, base: Prediction, arguments: argparse.Nam
             rows.append((name, prediction.answer(one, outcomes, effort)))
         except LabError as e:
             refused.append(f"{name}: {e}")
-    return rows, [*refused, what_if.NO_RECORDING]
+    return rows, [*refused, *what_if.not_recorded(work, q.card)]
 
 
 def life(arguments: argparse.Namespace) -> int:

@@ -103,6 +103,10 @@ def look(tool: Tool, profile: str, settings: tuple[str, ...], year: int) -> Card
                                                                  "none") != "none":
         slc, _ = _cycles(values, told, "nand.slc_endurance", "slc-mode", int(when.value))
         assumed.append(Number("cycles of a block in SLC mode", f"{slc.cycles:g}", slc.source))
+    if values.get("ftl.slc_mode") == "static":
+        assumed.append(Number("blocks of the SLC cache", values["ftl.slc_blocks"], "given"
+                              if "ftl.slc_blocks" in told else
+                              f"the profile: {values.get('provenance.ftl.slc_blocks', 'assumed')}"))
     spread, sources = _spread(values)
     return Card(profile, settings, values, blocks, slc, spread, (*assumed, *sources))
 

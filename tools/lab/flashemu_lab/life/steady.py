@@ -35,7 +35,7 @@ CACHE, BLOCKS = "the SLC cache", "the blocks"
 class Steady:
     """What a replay says.
 
-    waf         chip bytes for each byte of the host, in the last pass
+    waf         chip bytes for each byte of the host, in the last passes that are steady together
     passes      the same of all passes, in their order
     reached     whether the state is steady
     requests    that were replayed
@@ -71,7 +71,8 @@ def judge(result: Json, card: Card, name: str) -> Steady:
         raise LabError(f"{card.profile}: dies within the replay of {name}, after "
                        f"{result['host']['write']['bytes']} bytes: {result['reason']}; nothing is "
                        "known about years")
-    last = passes[-1]
+    last = {key: sum(p[key] for p in passes[-r["together"]:])
+            for key in ("host_bytes", "programmed", "erases")}
     # Which blocks take part, all passes say; how fast they wear, the last one.
     each = last["host_bytes"] / max(1, last["erases"])
     written = sum(p["erases"] for p in passes[1:] or passes) * each

@@ -37,24 +37,59 @@ def _recorded(work: Work) -> recordings.Operand | None:
     return None
 
 
-def filesystems(work: Work, card: Card) -> Iterator[tuple[str, Work]]:
-    """Other filesystems and options that were recorded with the same work on a partition of the
-    same length."""
+def _siblings(work: Work, card: Card) -> Iterator[recordings.Recording]:
+    """Other recordings of the same job on a partition of the same length."""
     o = _recorded(work)
     if not o:
         return
     for name in recordings.names():
         r = recordings.load(name, card.longest)
-        if (r.name == o.recording.name or r.work != o.recording.work
-                or r.sectors != o.recording.sectors
-                or o.measure and all(p.name != o.measure for p in r.phases)):
-            continue
+        if (r.name != o.recording.name and r.job == o.recording.job
+                and r.sectors == o.recording.sectors
+                and (not o.measure or any(p.name == o.measure for p in r.phases))):
+            yield r
+
+
+def recorded(work: Work, card: Card) -> Iterator[tuple[str, Work]]:
+    """Other filesystems, other options, and other ways to do the same, as far as they were
+    recorded; each is called by what differs."""
+    o = _recorded(work)
+    for r in _siblings(work, card):
+        assert o
         start = o.start
         if r.filesystem == "f2fs":
             start += (r.start - start) % _SEGMENT
-        text = f"{recordings.PREFIX}{name},start={start}" + (f",measure={o.measure}" if o.measure
-                                                               else "")
-        yield f"{r.mkfs}; {r.mount}", replace(work, requests=(("recorded", text),))
+        text = f"{recordings.PREFIX}{r.name},start={start}" + (f",measure={o.measure}"
+                                                                if o.measure else "")
+        mine, its = ((x.mkfs, x.mount, x.way) for x in (o.recording, r))
+        name = "; ".join(part for part, known in zip(its, mine) if part != known)
+        yield name, replace(work, requests=(("recorded", text),))
+
+
+def not_recorded(work: Work, card: Card) -> list[str]:
+    """One line that says what people ask for and no recording can tell; none if all is there."""
+    o = _recorded(work)
+    found = [*_siblings(work, card), *([o.recording] if o else [])]
+    mounts = {r.mount for r in found if o and r.filesystem == o.recording.filesystem}
+    ways = {way for r in found for way in r.way.split()}
+    lacks = [name for name, is_there in (
+        ("another commit interval", len({_option(m, "commit=") for m in mounts}) > 1),
+        ("noatime", len({_option(m, "noatime") for m in mounts}) > 1),
+        ("WAL or a rollback journal", sum(w.startswith("journal_mode=") for w in ways) > 1),
+        ("logs in memory", "log=memory" in ways)) if not is_there]
+    if not lacks:
+        return []
+    if not o:
+        return [f"another filesystem, {', '.join(lacks)}: only recordings of a work tell; "
+                "flashemu-lab record makes them"]
+    return [f"{', '.join(lacks)}: there is no recording of '{o.recording.job}' with it; flashemu-lab "
+            "record makes it"]
+
+
+def _option(mount: str, start: str) -> str:
+    """The option of a mount command that begins so; "" if there is none."""
+    options = mount.partition(" -o ")[2].split(",")
+    return next((x for x in options if x.startswith(start)), "")
 
 
 def starts(work: Work) -> Iterator[tuple[str, Work]]:
@@ -82,7 +117,7 @@ def shares(tool: Tool, card: Card, year: int) -> Iterator[tuple[str, Card]]:
 
 def variants(tool: Tool, work: Work, card: Card, year: int) -> list[tuple[str, Work, Card]]:
     """Everything that can be changed."""
-    found = [(name, w, card) for name, w in filesystems(work, card)]
+    found = [(name, w, card) for name, w in recorded(work, card)]
     found += [(name, w, card) for name, w in starts(work)]
     try:
         found += [(name, work, c) for name, c in shares(tool, card, year)]
@@ -90,7 +125,3 @@ def variants(tool: Tool, work: Work, card: Card, year: int) -> list[tuple[str, W
         pass  # a device that has nothing to say about what was written before
     return found
 
-
-NO_RECORDING = ("commit interval, noatime, WAL and logs in memory: there is no recording with "
-                "another "
-                "one; flashemu-lab record makes them")

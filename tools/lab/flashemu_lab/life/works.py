@@ -258,7 +258,7 @@ def _shipped(name: str, word: str, told: Told) -> Work:
     w = shipped()[name]
     options = _options(word)
     known = [*(["every"] if "events" in w else ["rate", "per-day"]),
-             *(["commits"] if name == "database" else [])]
+             *(["commits"] if w.get("event") == "commit" else [])]
     for key in options:
         if key not in known:
             raise LabError(f"{word}: '{key}': {allowed(key, known)}")

@@ -81,7 +81,7 @@ class Phase:
 class Recording:
     """A recording without its requests.
 
-    work            of tools/vm/record.sh, with its arguments
+    work            of tools/vm/record.sh, with its arguments; those with a '=' say how, the others what
     mkfs, mount     the commands without their last words
     tools           versions of the programs
     limit           bytes of the largest request of the host
@@ -116,6 +116,16 @@ class Recording:
     phases: tuple[Phase, ...]
     sha256: str
     thinks: str
+
+    @property
+    def job(self) -> str:
+        """What the work does, whichever way: its words without a '='."""
+        return " ".join(word for word in self.work.split() if "=" not in word)
+
+    @property
+    def way(self) -> str:
+        """How it does that: its words with a '=', such as "journal_mode=wal"; often none."""
+        return " ".join(word for word in self.work.split() if "=" in word)
 
     def phase(self, name: str) -> Phase:
         """The phase of this name; LabError if there is none."""
