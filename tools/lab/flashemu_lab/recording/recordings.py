@@ -81,7 +81,7 @@ class Phase:
 class Recording:
     """A recording without its requests.
 
-    work            of tools/vm/record.sh, with its arguments; those with a '=' say how, the others what
+    work            of tools/vm/record.sh, with its arguments; those with a '=' say how
     mkfs, mount     the commands without their last words
     tools           versions of the programs
     limit           bytes of the largest request of the host
