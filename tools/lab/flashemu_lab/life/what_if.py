@@ -82,8 +82,8 @@ def not_recorded(work: Work, card: Card) -> list[str]:
     if not o:
         return [f"another filesystem, {', '.join(lacks)}: only recordings of a work tell; "
                 "flashemu-lab record makes them"]
-    return [f"{', '.join(lacks)}: there is no recording of '{o.recording.job}' with it; flashemu-lab "
-            "record makes it"]
+    return [f"{', '.join(lacks)}: there is no recording of '{o.recording.job}' with it; "
+            "flashemu-lab record makes it"]
 
 
 def _option(mount: str, start: str) -> str:
