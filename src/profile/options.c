@@ -217,8 +217,8 @@ const struct fe_option fe_options[] = {
      .help = "Number of dies that the SLC cache fills in turn."},
     {FE_SEC_FTL, "slc_gather", FE_OPT_SIZE, FIELD(ftl.page.slc_gather), .min = 512,
      .max = MIB(1024), .zero = "page", .def = "page", .used_by = "page",
-     .help = "Bytes that are programmed past the SLC cache together, from a multiple of them on.  "
-             "What a run brings waits in the cache until the run has brought all of them.  A "
+     .help = "How many bytes are programmed past the SLC cache in one go, aligned to their own size.  "
+             "The pages of a run wait in the cache until the run has brought all of these bytes.  A "
              "command that brings all of them goes past the cache at once."},
     {FE_SEC_FTL, "enhanced_start", FE_OPT_SIZE, FIELD(ftl.page.enhanced_start), .max = TIB(16),
      .multiple = 512, .def = "0", .used_by = "page",
@@ -321,8 +321,8 @@ const struct fe_option fe_options[] = {
              "merged."},
     {FE_SEC_FTL, "random_record", FE_OPT_SIZE, FIELD(ftl.segment.random_record), .max = MIB(16),
      .def = "0", .used_by = "segment",
-     .help = "In a unit that is open in any order, each command is a record: a page for its head "
-             "and its data, padded together to a multiple of so many bytes; 0: no records."},
+     .help = "A unit that is open in any order keeps a record of each command: a page for the head, "
+             "then the data, padded to a multiple of so many bytes; 0: no records."},
     {FE_SEC_FTL, "small_log", FE_OPT_U32, FIELD(ftl.segment.small_log), .max = 1024, .def = "0",
      .used_by = "segment",
      .help = "Number of allocation units that log small writes page by page; 0 means no such log."},
@@ -359,9 +359,9 @@ const struct fe_option fe_options[] = {
              "group that finds no room is gathered itself."},
     {FE_SEC_FTL, "scattered_hot", FE_OPT_U32, FIELD(ftl.segment.scattered_hot), .max = 1024,
      .def = "0", .used_by = "segment",
-     .help = "With scattered_stay: number of commands to a group that count.  A group that finds "
-             "no room takes that of the group to which the fewest commands were written since it "
-             "was gathered, if these are fewer than its own.  With 0 no command counts."},
+     .help = "With scattered_stay: up to how many commands of each group are counted.  A group that "
+             "finds no room takes the place of the group with the fewest commands since it was "
+             "gathered, if it has more itself.  With 0 none are counted."},
     {FE_SEC_FTL, "gather_page", FE_OPT_TIME, FIELD(ftl.segment.gather_page_ns), .max = SEC(10),
      .def = "0", .used_by = "segment",
      .help = "Additional time for each page of a group that is gathered, besides ftl.copy_page."},

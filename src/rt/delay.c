@@ -29,8 +29,8 @@
  *
  * When a sleep would save nothing.  A thread that would be awake for a quarter of its wait in
  * any case yields during all of it.  So does every thread of a crowd whose wake-ups alone would
- * use up the processors.  Such waits are handled as short ones below.  One of 64 is slept all
- * the same, so that a margin which grew in a burst of noise can shrink again.
+ * use up the processors.  Such waits are treated like the short waits below.  One in 64 of them
+ * sleeps all the same, so that a margin that grew in a burst of noise can shrink again.
  *
  * What must not teach the margin.  On a busy machine a wake-up can be milliseconds late, because
  * another program has its turn.  A larger margin does not help: the scheduler shares the
