@@ -51,7 +51,7 @@ def order(folder=""):
     """All modules, as dotted names, in the order of the docstrings."""
     there = {name.removesuffix(".py") for name in os.listdir(os.path.join(PACKAGE, folder))
              if not name.endswith(".toml")}
-    there -= {"__init__", "__pycache__", "experiments", "templates"}
+    there -= {"__init__", "__pycache__", "experiments", "templates", "schemas"}
     listed = listed_in(folder)
     assert sorted(listed) == sorted(there), (folder, set(listed) ^ there)
     for name in listed:

@@ -7,6 +7,7 @@
     markup      text in HTML and SVG
     toml_lines  which line of a TOML file a key is in
     json_text   JSON that somebody else may have written
+    json_schema what json_text reads, as JSON Schema
     files       files that appear whole or not at all
     signals     Ctrl-C
     streams     standard output, and what a locale cannot write

@@ -11,6 +11,7 @@
     theory           what theory says about a run
     evidence         what is known about the sets of an ensemble
     table            an experiment with its results; CSV and JSON
+    json_schema      results.json as JSON Schema, for other programs
     choice           which level comes out best, and what the others cost
     step_path        what each factor adds on the way from one combination to another
     agreement        what an ensemble says

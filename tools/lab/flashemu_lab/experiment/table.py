@@ -25,8 +25,8 @@ from .replay_accuracy import agreement, check
 from .spec import ENSEMBLE, Experiment, parse
 from .theory import predict
 
-_FORMAT = 1
-_STATUS = ("done", "failed", "lost")
+FORMAT = 1
+STATUS = ("done", "failed", "lost")
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ def to_json(table: Table, conclusion: list[str], decisions: list[Json]) -> str:
     follow from the rest."""
     e = table.experiment
     return json.dumps({
-        "format": _FORMAT, "program": table.program, "name": e.name, "title": e.title,
+        "format": FORMAT, "program": table.program, "name": e.name, "title": e.title,
         "conclusion": conclusion, "decisions": decisions, "replay": table.replay,
         "factors": [{"name": f.name, "label": f.label, "levels": f.levels} for f in e.factors],
         "measures": [asdict(m) for m in e.measures],
@@ -142,7 +142,7 @@ def to_json(table: Table, conclusion: list[str], decisions: list[Json]) -> str:
 
 
 @dataclass(frozen=True)
-class _File:
+class InFile:
     """A file that `to_json` has made.  Members of type Any follow from the others."""
 
     format: int
@@ -166,9 +166,9 @@ def from_json(text: str, path: str) -> Table:
     if not isinstance(value, dict) or not {"format", "experiment", "rows"} <= value.keys():
         raise LabError(f"{path}: is not a result of flashemu-lab")
     try:
-        if value["format"] != _FORMAT:
-            raise wrong("format", value["format"], str(_FORMAT))
-        file = record(_File, value, "")
+        if value["format"] != FORMAT:
+            raise wrong("format", value["format"], str(FORMAT))
+        file = record(InFile, value, "")
         if file.replay is not None:
             check(file.replay)
     except LabError as e:
@@ -189,8 +189,8 @@ def _row(e: Experiment, value: Json, path: str) -> Row:
     if list(levels) != [f.name for f in e.factors]:
         raise wrong(f"{path}.levels", levels, "a level of each factor, in their order")
     found = record(Row, {**value, "levels": list(levels.values())}, path)
-    if found.status not in _STATUS:
-        raise wrong(f"{path}.status", found.status, ", ".join(_STATUS))
+    if found.status not in STATUS:
+        raise wrong(f"{path}.status", found.status, ", ".join(STATUS))
     return found
 
 

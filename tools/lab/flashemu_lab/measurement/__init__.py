@@ -2,6 +2,7 @@
 """What people have measured on real devices.
 
     schema       the file: flashemu-measurement(5)
+    json_schema  the same as JSON Schema, for other programs
     figures      how many of its figures do not follow from each other
     reader       what all readers have in common
     numbers      numbers and sizes as programs print them

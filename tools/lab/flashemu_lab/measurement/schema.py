@@ -326,7 +326,7 @@ def _point(value: object, path: str) -> Point:
         _percentiles(o.get("percentiles", {}), f"{path}.percentiles", procedure))
 
 
-_SHARE = re.compile(r"\d{1,2}(\.\d{1,4})?|100")
+SHARE = r"[0-9]{1,2}(\.[0-9]{1,4})?|100"  # of percentiles
 
 
 def _percentiles(value: object, path: str, procedure: Procedure) -> tuple[
@@ -335,7 +335,7 @@ def _percentiles(value: object, path: str, procedure: Procedure) -> tuple[
         raise wrong(path, value, "an object, of a point in ns")
     found = []
     for share, times in value.items():
-        if not _SHARE.fullmatch(share):
+        if not re.fullmatch(SHARE, share):
             raise LabError(f"{path}: {shown(share)}; allowed: a percentage such as 99.9")
         at = f"{path}.{share}"
         if not _list(times, at):
