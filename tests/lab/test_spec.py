@@ -183,7 +183,7 @@ def test_mistakes_that_only_the_program_knows():
     mistake('"bad"', '"worse"', "ftl.op=x: ", '"x"', text=wrong)
     mistake('device.used=16T', 'device.usd=16T', "device.usd=16T: unknown key device.usd; did",
             "device.usd")
-    mistake('op=write', 'op=wite', "pattern random: op=wite: expected op=read|write|trim",
+    mistake('op=write', 'op=wite', "pattern random: op=wite: did you mean write? expected op=read|write|trim",
             "op=wite")
     mistake('gen:random', 'gen:randm', "there is no pattern 'randm'; known: sequential", "randm")
     mistake('count=2000', 'count=x', "count=x: expected a number of at least 1", "count=x")
