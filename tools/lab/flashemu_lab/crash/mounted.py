@@ -146,12 +146,13 @@ class Disk:
 
 @contextmanager
 def scratch(size: int, files: int) -> Iterator[Path]:
-    """A folder for so many files of this size: in memory if there is room, since the guest flushes
-    what it writes, and nobody needs it after a crash of this machine."""
+    """A folder for so many files of this size: where $TMPDIR says, else in memory if there is room,
+    since the guest flushes what it writes, and nobody needs it after a crash of this machine."""
     place = None
     with suppress(OSError):
         there = os.statvfs("/dev/shm")
-        if there.f_bavail * there.f_frsize > 2 * size * files and os.access("/dev/shm", os.W_OK):
+        has_room = there.f_bavail * there.f_frsize > 2 * size * files
+        if has_room and "TMPDIR" not in os.environ and os.access("/dev/shm", os.W_OK):
             place = "/dev/shm"
     with tempfile.TemporaryDirectory(prefix="flashemu-crash.", dir=place) as name:
         yield Path(name)
