@@ -42,6 +42,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,6 +70,7 @@ struct arguments {
     struct fe_params params;
     const char *socket, *time, *date, *queues;
     uint64_t date_s, n_queues;
+    bool real_clock; /* clock=real was given */
 };
 
 static int set_once(const char **ret, const char *key, const char *value, struct fe_err *err)
@@ -108,6 +110,7 @@ static int take_argument(struct arguments *a, const char *key, const char *value
     for (size_t i = 0; i < sizeof not_here / sizeof not_here[0]; i++)
         if (strcmp(key, not_here[i]) == 0)
             return fe_err_set(err, EINVAL, "%s=%.80s: is for nbdkit's server only", key, value);
+    a->real_clock = a->real_clock || (strcmp(key, "clock") == 0 && strcmp(value, "real") == 0);
     return fe_params_set(&a->params, key, value, err);
 }
 
@@ -119,7 +122,7 @@ static int check(struct arguments *a, struct fe_err *err)
         return fe_err_set(err, EINVAL, "socket=PATH is required");
     if (a->date && !a->time)
         return fe_err_set(err, EINVAL, "date=%.80s: needs time=PATH", a->date);
-    if (a->time && a->params.seen & 1u << 2 && !a->params.virtual_clock)
+    if (a->time && a->real_clock)
         return fe_err_set(err, EINVAL, "clock=real: with time=PATH the clock is the guest's");
     if (a->time)
         a->params.virtual_clock = true;

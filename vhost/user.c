@@ -8,6 +8,7 @@
 #include "wire.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/virtio_config.h>
 #include <linux/virtio_ring.h>
 #include <string.h>
@@ -259,6 +260,11 @@ static int set_fd(struct fe_user *u, struct message *m, struct fe_err *err)
         return refuse(m, err);
     int fd = m->n_fds ? m->fds[0] : -1;
     m->n_fds = 0;
+    if (fd >= 0 && fcntl(fd, F_SETFL, O_NONBLOCK) < 0) { /* who does not read must not stop the others */
+        int r = fe_err_set(err, errno, "the guest's descriptor: %s", strerror(errno));
+        close(fd);
+        return r;
+    }
     if (m->head.request == SET_VRING_KICK)
         replace_fd(&u->rings[i].kick_fd, fd);
     else if (m->head.request == SET_VRING_CALL)

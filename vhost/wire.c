@@ -25,10 +25,14 @@ static void on_signal(int sig)
 int fe_wire_init(struct fe_err *err)
 {
     static const int ends[] = {SIGTERM, SIGINT, SIGHUP};
-    struct sigaction act = {.sa_handler = on_signal};
+    static const int ignored[] = {SIGPIPE, SIGXFSZ}; /* the call fails, and says why */
+    struct sigaction act = {.sa_handler = on_signal}, ignore = {.sa_handler = SIG_IGN};
     sigset_t closed;
 
     sigemptyset(&closed);
+    for (size_t i = 0; i < sizeof ignored / sizeof ignored[0]; i++)
+        if (sigaction(ignored[i], &ignore, NULL) < 0)
+            return fe_err_set(err, errno, "signals: %s", strerror(errno));
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
         sigaddset(&closed, ends[i]);
         if (sigaction(ends[i], &act, NULL) < 0)

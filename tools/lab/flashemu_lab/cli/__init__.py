@@ -15,5 +15,6 @@
     advise      advise
     life        life
     crash       crash
+    job         job
     main        what happens with a command line
 """

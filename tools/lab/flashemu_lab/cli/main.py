@@ -22,6 +22,7 @@ _PERFORMED = {
     "list": "looking.list_", "show": "looking.show_", "run": "run.run", "sweep": "run.sweep",
     "report": "run.report", "record": "record.record_", "sample": "record.sample_",
     "advise": "advise.advise", "crash": "crash.crash", "life": "life.life",
+    "job": "job.job_",
     "import": "devices.import_", "probe": "devices.probe_", "datasheet": "devices.datasheet_",
     "fit": "fit.fit", "refine": "fit.refine",
 }

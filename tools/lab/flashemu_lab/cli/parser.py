@@ -159,6 +159,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_experiments(add)
     _add_recordings(add)
     _add_crash(add)
+    _add_job(add)
     _add_life(add)
     _add_devices(add)
     c = add("report", "make the page of a result again")
@@ -280,6 +281,36 @@ def _add_crash(add: Add) -> None:
                    help="where results are kept")
     c.add_argument("--again", action="store_true", help="do stored cuts again, and replace them")
     _add_own_crash(c)
+
+
+def _add_job(add: Add) -> None:
+    c = add("job", "run a script in a kernel that lives in the time of emulated devices")
+    c.add_argument("words", metavar="FILE|-- CMD", nargs="*",
+                   help="a script for bash, or a command; /mnt is the filesystem on the device, "
+                        "$DEV the device, and `mark NAME` notes an instant")
+    c.add_argument("--on", metavar="PROFILE", action="append", default=[],
+                   help="on this device; several times for several devices")
+    c.add_argument("--set", metavar="KEY=VALUE", action="append", default=[],
+                   help="override a key of the profile")
+    c.add_argument("--fs", metavar="FS", default="ext4",
+                   choices=("ext4", "vfat", "exfat", "none"),
+                   help="the filesystem (ext4); none: the script does all with $DEV")
+    c.add_argument("--mkfs", metavar="OPTIONS", default="", help="of mkfs.FS")
+    c.add_argument("--mount", metavar="OPTIONS", default="", help="such as noatime")
+    c.add_argument("--file", metavar="PATH", action="append", default=[], type=Path,
+                   help="a file for the guest, in /root")
+    c.add_argument("--think", metavar="TIME", default="0s",
+                   help="what each system call costs the host (0s)")
+    c.add_argument("--seed", metavar="N", type=number(0, MOST_SEED), default=1,
+                   help="of the device and of the guest's randomness (1)")
+    c.add_argument("--seeds", metavar="N", type=number(1, 1000), default=1,
+                   help="run it with so many seeds, from --seed on (1)")
+    c.add_argument("--timeout", metavar="S", type=number(1, 86400), default=600,
+                   help="seconds of this machine for each run (600)")
+    c.add_argument("--compare", metavar=("A.json", "B.json"), nargs=2, type=Path,
+                   help="say whether the jobs of these files take the same time")
+    c.add_argument("-o", "--output", metavar="OUT.json", type=Path, help="the result as JSON")
+    c.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def _add_own_crash(c: argparse.ArgumentParser) -> None:

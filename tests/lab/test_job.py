@@ -1,0 +1,145 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""job: the figures of a life, comparisons, and lives of a real kernel where there is one.
+
+The kernel is built by tools/vm/timed/kernel, and by nothing else: a test must not take that long.
+"""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+from flashemu_lab_bench import TOP, lab
+from flashemu_script import run
+
+from flashemu_lab.kernel import job, timed  # noqa: E402 - the bench has made the path
+
+TRACE = """# flashemu trace 1
+0 write 0 4096 done=900 programmed=7
+1000 write 8192 8192 done=3000 programmed=12288
+1500 read 0 512 done=3400
+2000 flush 0 0 done=3600 programmed=4096
+5000 mark 7
+9000 trim 4096 4096 done=9100
+10000 write 0 4096 done=12000 programmed=9
+"""
+
+
+def lived(trace=TRACE, **changes):
+    Path("trace").write_text(trace)
+    stats = {"nand": {"bytes_programmed": 81920, "page_programs": 20}}
+    return timed.Lived(**{**dict(
+        code=0, output="", start_ns=1000, script_end_ns=10000, end_ns=13000, host_s=0.25,
+        kernel="7.2", stats=stats, trace=Path("trace"), marks=[("half", 5000)],
+        syncs=[timed.Sync("fsync", "a b", 2000, 1600)]), **changes})
+
+
+def test_figures():
+    """What arrives between the start of the script and its end counts, and nothing else."""
+    got = job.figures(timed.Life("ideal", (), "true"), lived())
+    assert got["requests"] == {"read": {"ops": 1, "bytes": 512}, "write": {"ops": 1, "bytes": 8192},
+                               "trim": {"ops": 1, "bytes": 4096}, "flush": {"ops": 1, "bytes": 0}}
+    assert got["busy_ns"] == 2000 + 400 + 200 + 100 and got["waf"] == 16384 / 8192
+    assert (got["device_ns"], got["settled_ns"]) == (9000, 12000)
+    assert got["marks"] == [{"name": "half", "at_ns": 4000}]
+    assert got["syncs"] == [{"call": "fsync", "program": "a b", "at_ns": 1000, "ns": 1600}]
+    none = job.figures(timed.Life("ideal", (), "true"), lived("# flashemu trace 1\n"))
+    assert none["waf"] is None and none["busy_ns"] == 0
+    assert abs(job._student(0.995, 19) - 2.8609) < 0.001
+    assert abs(job._student(0.995, 4) / 4.6041 - 1) < 0.02
+
+
+def test_console():
+    """The kernel's lines about calls that wait, among all that it says."""
+    Path("console").write_text("Linux version 7\nfsync: dd 5 905\nsync: my prog: x 7 8\n"
+                               "fsync: dd 5 x\nEXT4-fs (vda): mounted\nmsync: sh 10 10\n")
+    assert timed._syncs(Path("console")) == [
+        timed.Sync("fsync", "dd", 5, 900), timed.Sync("sync", "my prog: x", 7, 1),
+        timed.Sync("msync", "sh", 10, 0)]
+
+
+def written(name, times, **changes):
+    Path(name).write_text(json.dumps([
+        {"schema": job.SCHEMA, "profile": "ideal", "overrides": [], "think_ns": 0, "seed": seed,
+         "device_ns": ns, **changes} for seed, ns in enumerate(times)]))
+    return name
+
+
+def test_compare():
+    """Equal jobs are equal, a small difference in all seeds is found, and noise is not one."""
+    base = [1000000 + 7919 * (i * i % 13) for i in range(20)]
+    a = written("a", base)
+    code, out, _ = lab("job", "--compare", a, written("b", base))
+    assert code == 0 and "same time to the nanosecond, with each of 20 seeds" in out, out
+    slow = [t * 103 // 100 + i % 3 * 1000 for i, t in enumerate(base)]
+    code, out, _ = lab("job", "--compare", a, written("b", slow))
+    assert code == 0 and out.startswith("the second takes 3.1% longer than the first"), out
+    code, out, _ = lab("job", "--compare", written("b", slow), a)
+    assert "shorter than the first" in out, out
+    noise = [t + (-1) ** i * 40000 + i * 100 for i, t in enumerate(base)]
+    code, out, _ = lab("job", "--compare", a, written("b", noise))
+    assert code == 0 and out.startswith("no difference can be told"), out
+    for b, said in ((written("few", base[:4]), "4 seeds in common; a comparison needs at least 5"),
+                    (written("other", base, profile="other"), "different profile"),
+                    (written("old", base, schema="x"), "is not what"), ("no", "cannot be read")):
+        code, out, err = lab("job", "--compare", a, b)
+        assert code == 2 and out == "" and said in err, (b, err)
+
+
+def test_wrong_use():
+    for args, said in ((["true"], "--on PROFILE"), (["--on", "ideal"], "-- CMD"),
+                       (["true", "--on", "ideal", "--think", "5"], "--think 5: allowed"),
+                       (["true", "--on", "ideal", "--think", "2s"], "--think 2s: allowed"),
+                       (["true", "--on", "ideal", "--file", "no"], "no: no such file"),
+                       (["true", "--on", "ideal", "--fs", "reiser"], "invalid choice"),
+                       (["true", "--on", "ideal", "-o", "no/out"], "no/out")):
+        code, out, err = lab("job", *args)
+        assert code == 2 and out == "" and said in err, (args, err)
+
+
+def kernel_is_missing():
+    done = subprocess.run([os.path.join(TOP, "tools/vm/timed/kernel"), "--check"],
+                          stdout=subprocess.PIPE, encoding="utf-8", check=False)
+    return done.stdout.strip() if done.returncode else ""
+
+
+def lives(*args):
+    code, out, err = lab("job", "--json", *args)
+    assert code == 0, err
+    return json.loads(out)
+
+
+def without_host(jobs):
+    return [{k: v for k, v in one.items() if k != "host_s"} for one in jobs]
+
+
+SLEEPS = """cd /mnt
+mark begin
+for i in $(seq 100); do sleep 0.01; done
+mark slept
+dd if=/dev/urandom of=f bs=64K count=32 conv=fsync 2>/dev/null
+mark written
+"""
+
+
+def test_lives():
+    """Of a kernel in the device's time: its own timers, and equality to the nanosecond."""
+    missing = kernel_is_missing()
+    if missing:
+        print("skipped: a kernel in the device's time:", missing)
+        return
+    Path("script").write_text(SLEEPS)
+    first, second = (lives("script", "--on", "transcend8g") for _ in range(2))
+    assert without_host(first) == without_host(second)
+    got, = first
+    at = {m["name"]: m["at_ns"] for m in got["marks"]}
+    # 100 sleeps of 10 ms; a timer comes at its instant or some microseconds later.
+    assert 10**9 <= at["slept"] - at["begin"] < 10**9 + 10**8, at
+    assert got["requests"]["write"]["bytes"] >= 2 << 20
+    assert [s["call"] for s in got["syncs"]] == ["fsync"] and got["syncs"][0]["program"] == "dd"
+    assert at["slept"] < got["syncs"][0]["at_ns"] < at["written"]
+
+
+if __name__ == "__main__":
+    run(globals())

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The command `job`: a script in a kernel that lives in the time of emulated devices."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import sys
+import tempfile
+from pathlib import Path
+from typing import Sequence
+
+from ..core.errors import LabError
+from ..core.files import can_write, write_whole
+from ..core.progress import Note
+from ..core.units import quantity
+from ..kernel import job
+from ..kernel.timed import Life, Timed
+from ..runs.program import Tool
+from ..runs.run import Json
+
+
+def job_(arguments: argparse.Namespace) -> int:
+    """Runs the job on each device with each seed, or compares two; the exit code is 1 if the script
+    has failed somewhere."""
+    if arguments.compare:
+        print(job.compare(*(_read(path) for path in arguments.compare)))
+        return 0
+    lives = _lives(arguments)
+    if arguments.output:
+        can_write(arguments.output)
+    tool = Tool()
+    timed, note, found = Timed(tool), Note(), []
+    try:
+        for number, life in enumerate(lives):
+            note.show("job", f"{number} of {len(lives)}")
+            with tempfile.TemporaryDirectory(prefix="flashemu-job.") as folder:
+                lived = timed.live(life, Path(folder))
+                found.append(job.figures(life, lived))
+            if lived.code:
+                sys.stderr.write(lived.output)
+    finally:
+        note.end()
+    text = json.dumps(found, indent=1) + "\n"
+    if arguments.output:
+        write_whole(arguments.output, text)
+    sys.stdout.write(text if arguments.json else _table(found))
+    return 1 if any(one["code"] for one in found) else 0
+
+
+def _lives(arguments: argparse.Namespace) -> list[Life]:
+    words: list[str] = arguments.words
+    if not words or not arguments.on:
+        raise LabError("job needs a script or -- CMD, and --on PROFILE; or --compare A.json B.json")
+    path = Path(words[0])
+    is_file = len(words) == 1 and path.is_file()
+    try:
+        script = path.read_text() if is_file else f"cd /mnt\n{shlex.join(words)}\n"
+    except (OSError, UnicodeDecodeError):
+        raise LabError(f"{path}: cannot be read") from None
+    for file in arguments.file:
+        if not file.is_file():
+            raise LabError(f"{file}: no such file")
+    think = _think(arguments.think)
+    return [Life(profile=str(Path(on).absolute()) if "/" in on else on,
+                 overrides=tuple(arguments.set), script=script, files=tuple(arguments.file),
+                 filesystem=arguments.fs, mkfs=arguments.mkfs, mount=arguments.mount, seed=seed,
+                 think_ns=think, limit_s=arguments.timeout)
+            for on in arguments.on
+            for seed in range(arguments.seed, arguments.seed + arguments.seeds)]
+
+
+def _think(text: str) -> int:
+    value = quantity(text)
+    if value is None or not 0 <= value <= 10**9 or not text.strip().endswith("s"):
+        raise LabError(f"--think {text}: allowed: 0 to 1s, such as 500ns")
+    return int(value)
+
+
+def _read(path: Path) -> list[Json]:
+    try:
+        found = json.loads(path.read_text())
+    except (OSError, ValueError):
+        raise LabError(f"{path}: cannot be read as JSON") from None
+    if not isinstance(found, list) or not all(
+            isinstance(one, dict) and one.get("schema") == job.SCHEMA for one in found):
+        raise LabError(f"{path}: is not what `flashemu-lab job -o` writes")
+    return found
+
+
+def _table(found: Sequence[Json]) -> str:
+    rows = [("device", "seed", "time", "on this machine", "written", "requests", "WAF", "syncs",
+             "longest")]
+    for one in found:
+        syncs = [s["ns"] for s in one["syncs"]]
+        rows.append((
+            one["profile"], str(one["seed"]), f"{one['device_ns'] / 1e9:.6f} s",
+            f"{one['host_s']:.1f} s", f"{one['requests']['write']['bytes'] / 1e6:.1f} MB",
+            str(sum(r["ops"] for r in one["requests"].values())),
+            f"{one['waf']:.2f}" if one["waf"] else "-", str(len(syncs)),
+            f"{max(syncs) / 1e6:.3f} ms" if syncs else "-"))
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = ["  ".join(word.ljust(width) if i == 0 else word.rjust(width)
+                       for i, (word, width) in enumerate(zip(row, widths))) for row in rows]
+    for one in found:
+        if one["marks"] and len(found) == 1:
+            lines += [f"{m['at_ns'] / 1e9:15.6f} s  {m['name']}" for m in one["marks"]]
+    kernels = sorted({str(one["kernel"]) for one in found})
+    thinks = sorted({int(one["think_ns"]) for one in found})
+    lines.append(f"kernel {', '.join(kernels)}; what programs compute takes no time, and a system "
+                 f"call {', '.join(map(str, thinks))} ns")
+    return "\n".join(lines) + "\n"
