@@ -488,15 +488,19 @@ const struct fe_store_what *fe_store_image(const struct fe_store *s)
     return s->img ? &s->img->what : NULL;
 }
 
-/* What was loaded is on the disk since the opening.  The next sync takes this status along. */
+/* What was loaded is on the disk since the opening.  Power-on may program a block that was erased
+ * before, and so destroy what an older status needs: the one that says more is synced first. */
 void fe_store_loaded(struct fe_store *s)
 {
     struct fe_image *g = s->img;
+    uint64_t told_seq = g->status.synced_seq;
     if (g->sync)
         g->status.synced_seq = fe_max_u64(g->status.synced_seq, g->seq);
     g->status.n_open_1 = g->sync ? 1 : 0;
     g->status_epoch = g->epoch;
     fe_image_write_status(g);
+    if (g->status.synced_seq > told_seq)
+        fe_image_sync_now(s);
 }
 
 uint64_t fe_store_last_seq(const struct fe_store *s)
