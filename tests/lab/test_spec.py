@@ -185,7 +185,8 @@ def test_mistakes_that_only_the_program_knows():
             "device.usd")
     mistake('op=write', 'op=wite', "pattern random: op=wite: did you mean write? expected op=read|write|trim",
             "op=wite")
-    mistake('gen:random', 'gen:randm', "there is no pattern 'randm'; known: sequential", "randm")
+    mistake('gen:random', 'gen:randm', "there is no pattern 'randm'; did you mean random? known: "
+            "sequential", "randm")
     mistake('count=2000', 'count=x', "count=x: expected a number of at least 1", "count=x")
     mistake('gen:random', 'nofile,', "nofile,,op=write,bs=4K,count=2000: No such file", "nofile")
     mistake('ftl.waf', 'ftl.wax', "'ftl.wax': there is no 'wax' in ftl; allowed: free_blocks,")

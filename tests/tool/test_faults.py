@@ -95,7 +95,8 @@ class Result:
                 resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
         r, w = os.pipe()
         with open("stdout", "w") as out:
-            p = subprocess.run([TOOL] + [{"OUT": "out"}.get(x, x) for x in words], stdout=out,
+            replaces = ["--force"] if "OUT" in words else []
+            p = subprocess.run([TOOL, *({"OUT": "out"}.get(x, x) for x in words), *replaces], stdout=out,
                                stderr=subprocess.PIPE, pass_fds=[w], preexec_fn=in_child,
                                env=dict(os.environ, FAIL_FD=str(w), **dict(env)))
         os.close(w)
