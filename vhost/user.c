@@ -242,13 +242,19 @@ static int set_addr(struct fe_user *u, const struct message *m, struct fe_err *e
     return 0;
 }
 
-static int set_num(struct fe_ring *ring, const struct message *m, struct fe_err *err)
+/* Its parts are somewhere else from now on: SET_VRING_ADDR must say where. */
+static int set_num(struct fe_user *u, struct fe_ring *ring, const struct message *m,
+                   struct fe_err *err)
 {
     uint32_t n = m->u.state.num;
+    int r = drain(u, err);
+    if (r < 0)
+        return r;
     if (n == 0 || n > FE_RING_MAX || n & (n - 1))
         return fe_err_set(err, EPROTO, "the guest's ring: %u descriptors; allowed: a power of two up "
                           "to %d", n, FE_RING_MAX);
     ring->num = n;
+    ring->desc = NULL;
     return 0;
 }
 
@@ -285,7 +291,7 @@ static int set_state(struct fe_user *u, struct message *m, struct fe_err *err)
     int r = 0;
     switch (m->head.request) {
     case SET_VRING_NUM:
-        return set_num(ring, m, err);
+        return set_num(u, ring, m, err);
     case SET_VRING_BASE:
         ring->next = (uint16_t)m->u.state.num;
         return 0;

@@ -279,6 +279,24 @@ def test_broken_rings():
         assert Guest(d).rings[0].run(OUT, 0, bytes(512)) == (OK, b"")
 
 
+def test_a_ring_of_another_size_has_no_place():
+    """Its parts may end outside of the guest's memory, so the guest must say again where they are."""
+    with Device("ideal", "clock=virtual") as d:
+        g = Guest(d)
+        r = g.rings[0]
+        assert r.run(OUT, 0, bytes(512)) == (OK, b"")
+        g.ask(SET_NUM, struct.pack("II", 0, 1024))
+        head = r.request(OUT, 8, bytes(512))
+        r.kick()
+        g.ask(GET_QUEUE_NUM, reply="Q") # whatever the kick has led to is done by then
+        assert r.done() == []
+        g.ask(SET_NUM, struct.pack("II", 0, 64))
+        g.ask(SET_ADDR, struct.pack("IIQQQQ", 0, 0, r.desc, r.used, r.avail, 0))
+        r.kick()
+        g.ask(GET_QUEUE_NUM, reply="Q")
+        assert r.done() == [(head, OK, b"")]
+
+
 def test_broken_messages():
     """The same for messages."""
     small = os.memfd_create("small")
