@@ -136,7 +136,7 @@ void fe_power_cut(struct fe_device *dev, const struct fe_cut *how)
     fe_device_place(dev);
     if (dev->cache && !dev->profile.cache.volatile_) {
         finish(dev);
-        fe_chip_begin_cut(&dev->medium->chip, false);
+        fe_chip_begin_cut(&dev->medium->chip, &(struct fe_interrupted){.peb = FE_PEB_NONE});
     } else {
         w->last = fe_undo_cut(dev->medium, &cut);
         if (dev->cache)

@@ -17,6 +17,7 @@
 #include "nand/chip_record.h"
 #include "store/image.h"
 #include "store/image_extra.h"
+#include "store/image_file.h"
 #include "store/image_page.h"
 
 #include <stdlib.h>
@@ -439,19 +440,14 @@ static void save_journal(struct fe_chip *c, const struct fe_interrupted *interru
         fe_store_set_control(c->store, &j, sizeof j);
 }
 
-void fe_chip_begin_cut(struct fe_chip *c, bool keep_journal)
+void fe_chip_begin_cut(struct fe_chip *c, const struct fe_interrupted *interrupted)
 {
     c->cuts.n++;
     c->cuts.is_off = true;
-    if (!keep_journal)
-        c->interrupted = none;
+    if (interrupted)
+        c->interrupted = *interrupted;
     save_journal(c, &c->interrupted);
-}
-
-void fe_chip_set_interrupted(struct fe_chip *c, struct fe_interrupted interrupted)
-{
-    c->interrupted = interrupted;
-    save_journal(c, &c->interrupted);
+    fe_store_sync_all(c->store);
 }
 
 void fe_chip_set_stale(struct fe_chip *c)
@@ -468,6 +464,8 @@ void fe_chip_set_dead(struct fe_chip *c)
 
 void fe_chip_end_cut(struct fe_chip *c)
 {
+    if (c->cuts.is_off)
+        fe_store_sync_all(c->store);
     c->cuts.is_off = c->cuts.is_dead;
     if (c->cuts.n)
         save_journal(c, &none);

@@ -186,12 +186,13 @@ void fe_chip_count_read(struct fe_chip *c, fe_peb peb);
 void fe_chip_note_trim(struct fe_chip *c, fe_lpn first, uint32_t n);
 void fe_chip_forget_trims(struct fe_chip *c);
 
-/* Power fails.  keep_journal: the journal of the cut before stays, because power-on was not
- * complete; else it is empty until fe_chip_set_interrupted. */
-void fe_chip_begin_cut(struct fe_chip *c, bool keep_journal);
-void fe_chip_set_interrupted(struct fe_chip *c, struct fe_interrupted interrupted);
+/* Power fails.  interrupted: the block that was next to be erased, or none; NULL if power-on was
+ * not complete: then the journal of the cut before stays.  With an image that syncs, nothing that
+ * follows gets to the disk before the journal. */
+void fe_chip_begin_cut(struct fe_chip *c, const struct fe_interrupted *interrupted);
 
-/* Pages of this cut have come back stale; the device is dead; power-on is complete. */
+/* Pages of this cut have come back stale; the device is dead; power-on is complete, and what it has
+ * done gets to the disk before the journal goes. */
 void fe_chip_set_stale(struct fe_chip *c);
 void fe_chip_set_dead(struct fe_chip *c);
 void fe_chip_end_cut(struct fe_chip *c);

@@ -316,24 +316,28 @@ static void take_back_prog(struct fe_medium *m, const struct fe_cut *cut, uint32
         tear_prog(m, cut, op);
 }
 
-/* Takes back what there is to take back, newest first.  The journal of the cut names the
- * first block that was still to be erased. */
+/* The first block that was still to be erased, for the journal of the cut. */
+static struct fe_interrupted first_not_erased(const struct fe_medium *m)
+{
+    for (uint32_t i = 0; i < m->undo->n; i++) {
+        const struct fe_undo_op *op = op_at(m->undo, i);
+        if (op->ppn != FE_PPN_NONE && op->kind == FE_OP_ERASE && op->outcome == FE_CUT_NOT_BEGUN)
+            return (struct fe_interrupted){fe_peb_of(&m->geo, op->ppn), op->since, op->last_seq};
+    }
+    return (struct fe_interrupted){.peb = FE_PEB_NONE};
+}
+
+/* Takes back what there is to take back, newest first. */
 static void take_back(struct fe_medium *m, const struct fe_cut *cut)
 {
     struct fe_undo *u = m->undo;
-    bool is_known = is_in_recovery(u);
-    if (u->n)
-        fe_store_note_gap(m->store);
-    fe_chip_begin_cut(&m->chip, is_known);
+    struct fe_interrupted interrupted = first_not_erased(m);
+    fe_chip_begin_cut(&m->chip, is_in_recovery(u) ? NULL : &interrupted);
     for (uint32_t i = u->n; i-- > 0;) {
         struct fe_undo_op *op = op_at(u, i);
         if (op->ppn == FE_PPN_NONE) {
             ; /* nothing has happened */
         } else if (op->kind == FE_OP_ERASE) {
-            fe_peb peb = fe_peb_of(&m->geo, op->ppn);
-            if (op->outcome == FE_CUT_NOT_BEGUN && !is_known)
-                fe_chip_set_interrupted(&m->chip,
-                                        (struct fe_interrupted){peb, op->since, op->last_seq});
             end_erase(m, op);
         } else if (op->outcome != FE_CUT_DONE) {
             take_back_prog(m, cut, i);
@@ -359,10 +363,8 @@ struct fe_cut_count fe_undo_cut(struct fe_medium *m, const struct fe_cut *cut)
         count.undone += op->outcome == FE_CUT_NOT_BEGUN;
     }
     take_back(m, cut);
-    bool is_gap = u->n > 0;
     u->n = u->n_timed = u->head = 0;
     tell_store(m);
-    if (is_gap)
-        fe_store_note_gap(m->store);
+    fe_store_sync_all(m->store); /* numbers that are missing are not lost ones */
     return count;
 }

@@ -16,7 +16,9 @@
  *   - A block is programmed after an erase only when the status on the disk has the number of the
  *     last program before that erase (image_page.c).
  *   - A power cut takes programs back.  Before it does so, and when it is done, the status on the
- *     disk gets the number of the last program of all (nand/undo.c).
+ *     disk gets the number of the last program of all (nand/undo.c).  The first time it also gets
+ *     the journal of the cut, which goes when the disk has all that power-on has done: a torn page
+ *     without its journal would be a state that no power cut leaves.
  *   - If numbers are left out because a server starts, the status gets the last one as well, before
  *     anything can be synced.
  * So the first number that is missing is that of a program that was lost, and it was never synced.

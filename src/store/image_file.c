@@ -80,7 +80,7 @@ static struct fe_store_sync next_epoch(struct fe_image *g)
         .seq = g->seq, .final = fe_min_u64(g->seq, g->final_seq), .epoch = g->epoch++};
 }
 
-void fe_store_note_gap(struct fe_store *s)
+void fe_store_sync_all(struct fe_store *s)
 {
     if (s->img)
         fe_image_sync_and_tell(s);

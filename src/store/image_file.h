@@ -38,10 +38,11 @@ int fe_store_sync_end(struct fe_store *s, struct fe_store_sync sync, int result)
  * which is also what it is at first: none. */
 void fe_store_set_final(struct fe_store *s, uint64_t seq);
 
-/* To be called before the first program of a cut is taken back, and after the last one: numbers that
- * are missing in between, or from now on, are not those of programs that a crash of the host has
- * lost. */
-void fe_store_note_gap(struct fe_store *s);
+/* With `sync`, everything so far is on the disk when this returns, and the status there says so.  A
+ * power cut needs it before the first program is taken back, and after the last one: numbers that
+ * are missing then are not those of programs that a crash of the host has lost.  Nothing if that is
+ * so already. */
+void fe_store_sync_all(struct fe_store *s);
 
 /* ---- for the files of this folder ---- */
 
