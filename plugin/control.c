@@ -364,14 +364,20 @@ int fe_control_start(struct fe_control *c, void (*quit)(void), struct fe_err *er
     return 0;
 }
 
+void fe_control_stop(struct fe_control *c)
+{
+    if (!c || !c->running)
+        return;
+    (void)!write(c->stop_fd, &(uint64_t){1}, sizeof(uint64_t));
+    pthread_join(c->thread, NULL);
+    c->running = false;
+}
+
 void fe_control_destroy(struct fe_control *c)
 {
     if (!c)
         return;
-    if (c->running) {
-        (void)!write(c->stop_fd, &(uint64_t){1}, sizeof(uint64_t));
-        pthread_join(c->thread, NULL);
-    }
+    fe_control_stop(c);
     for (size_t i = 0; i < c->n_clients; i++)
         client_free(c, &c->client[i]);
     fe_listener_close(&c->listener);

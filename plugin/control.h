@@ -31,7 +31,13 @@ int fe_control_create(struct fe_control **ret, struct fe_server *s, const char *
  * soon as that client has its reply.  -EAGAIN with message. */
 int fe_control_start(struct fe_control *c, void (*quit)(void), struct fe_err *err);
 
-/* Ends the thread and all connections, and removes the socket.  NULL is allowed. */
+/* Ends the thread: no command is carried out any more.  Connections stay as they are.  NULL is
+ * allowed, and a thread that has ended. */
+void fe_control_stop(struct fe_control *c);
+
+/* Stops, ends all connections and removes the socket.  Whoever asked for the end of the server sees
+ * by that that its image and its trace are complete, so fe_server_close comes before.  NULL is
+ * allowed. */
 void fe_control_destroy(struct fe_control *c);
 
 #endif

@@ -43,11 +43,12 @@ static void flashemu_load(void)
 static void flashemu_cleanup(void)
 {
     struct fe_err err = {""};
-    fe_control_destroy(control);
-    control = NULL;
+    fe_control_stop(control);
     fe_exports_end();
     if (adapter.server)
         answer(fe_server_close(adapter.server, &err), &err);
+    fe_control_destroy(control);
+    control = NULL;
     fe_server_destroy(adapter.server);
     adapter.server = NULL;
 }

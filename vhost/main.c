@@ -170,7 +170,7 @@ static void quit(void)
 }
 
 static int serve(const struct arguments *a, const struct fe_profile *profile,
-                 struct fe_server *server, struct fe_err *err)
+                 struct fe_server *server, struct fe_control **ret_control, struct fe_err *err)
 {
     struct fe_front f = {
         .blk = {.server = server, .params = &a->params, .profile = profile,
@@ -179,22 +179,20 @@ static int serve(const struct arguments *a, const struct fe_profile *profile,
         .device = FE_LISTENER_CLOSED, .time = FE_LISTENER_CLOSED,
         .date_ns = a->date_s * NS_PER_S,
     };
-    struct fe_control *control = NULL;
-
     f.calendar.ctx = &f;
     fe_user_init(&f.user, &f.blk, &f.calendar);
     int r = fe_listener_open(&f.device, "socket", a->socket, err);
     if (r == 0 && a->time)
         r = fe_listener_open(&f.time, "time", a->time, err);
     if (r == 0 && a->params.control)
-        r = fe_control_create(&control, server, a->params.control, err);
+        r = fe_control_create(ret_control, server, a->params.control, err);
     if (r == 0)
         r = fe_server_start(server, err);
-    if (r == 0 && control)
-        r = fe_control_start(control, quit, err);
+    if (r == 0 && *ret_control)
+        r = fe_control_start(*ret_control, quit, err);
     if (r == 0)
         r = fe_front_serve(&f, err);
-    fe_control_destroy(control);
+    fe_control_stop(*ret_control);
     fe_listener_close(&f.time);
     fe_listener_close(&f.device);
     return r;
@@ -203,6 +201,7 @@ static int serve(const struct arguments *a, const struct fe_profile *profile,
 static int run(const struct arguments *a, const struct fe_profile *profile, struct fe_err *err)
 {
     struct fe_server *server = NULL;
+    struct fe_control *control = NULL;
     char idle[256], unused[512];
 
     fe_params_idle(&a->params, idle, sizeof idle);
@@ -218,8 +217,9 @@ static int run(const struct arguments *a, const struct fe_profile *profile, stru
     const char *note = fe_server_image_note(server);
     if (note)
         fprintf(stderr, "flashemu-vhost: note: %s: %s\n", a->params.file, note);
-    r = serve(a, profile, server, err);
+    r = serve(a, profile, server, &control, err);
     int closed = fe_server_close(server, r < 0 ? NULL : err);
+    fe_control_destroy(control);
     fe_server_destroy(server);
     return r < 0 ? r : closed;
 }

@@ -116,4 +116,36 @@ def test_quit():
         assert s.wait() == 0
 
 
+def test_quit_returns_when_the_trace_is_complete():
+    """The trace goes into a pipe that is full, and nobody reads."""
+    with tempfile.TemporaryDirectory() as folder:
+        trace = os.path.join(folder, "trace")
+        os.mkfifo(trace)
+        reader = os.open(trace, os.O_RDONLY | os.O_NONBLOCK)
+        with Server("ideal", f"trace={trace}") as s:
+            h = s.connect()
+            for i in range(3000):
+                h.pwrite(b"x" * 512, 512 * i)
+            del h
+            s.hang_up()
+            code, _, err = ctl("--timeout", "200ms", s.control, "quit")
+            assert code == 0 and "has not ended yet" in err, err
+            os.set_blocking(reader, True)
+            size = 0
+            while part := os.read(reader, 65536):
+                size += len(part)
+            assert size > 65536 and s.wait() == 0
+        os.close(reader)
+
+
+def test_quit_says_that_a_client_stays():
+    with Server("ideal") as s:
+        h = s.connect()
+        code, out, err = ctl("--timeout", "100ms", s.control, "quit")
+        assert code == 0 and "has not ended yet" in err, err
+        del h
+        s.hang_up()
+        assert s.wait() == 0
+
+
 run(globals())

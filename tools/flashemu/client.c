@@ -24,8 +24,8 @@ int client_error(const struct client *c, const char *what)
     return tool_error("%s: %s: %s", c->command, c->path, what);
 }
 
-/* Waits until the socket is ready for events.  Returns an exit code. */
-static int wait_ready(const struct client *c, short events)
+/* Waits until the socket is ready for events: 1; 0 if it is not at the deadline; a negative errno. */
+static int poll_until(const struct client *c, short events)
 {
     struct pollfd p = {.fd = c->fd, .events = events};
     for (;;) {
@@ -33,13 +33,20 @@ static int wait_ready(const struct client *c, short events)
         uint64_t left_ns = c->deadline_ns > now_ns ? c->deadline_ns - now_ns : 0;
         uint64_t left_ms = fe_min_u64(fe_div_up(left_ns, FE_NS_PER_MS), 1000000);
         int n = poll(&p, 1, (int)left_ms);
-        if (n > 0)
-            return TOOL_OK;
-        if (n == 0 && left_ns == 0)
-            return client_error(c, "the server does not answer (--timeout)");
+        if (n > 0 || (n == 0 && left_ns == 0))
+            return n;
         if (n < 0 && errno != EINTR)
-            return client_error(c, strerror(errno));
+            return -errno;
     }
+}
+
+/* Returns an exit code. */
+static int wait_ready(const struct client *c, short events)
+{
+    int r = poll_until(c, events);
+    if (r > 0)
+        return TOOL_OK;
+    return client_error(c, r == 0 ? "the server does not answer (--timeout)" : strerror(-r));
 }
 
 /* A Unix socket connects immediately, unless the server's queue is full (EAGAIN). */
@@ -129,6 +136,18 @@ int client_recv(struct client *c)
     c->reply_len = (size_t)(end - c->reply);
     *end = '\0';
     return TOOL_OK;
+}
+
+bool client_ends(const struct client *c)
+{
+    char scrap[256];
+    ssize_t n;
+    do {
+        if (poll_until(c, POLLIN) <= 0)
+            return false;
+        n = recv(c->fd, scrap, sizeof scrap, 0);
+    } while (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)));
+    return true;
 }
 
 bool client_has_line(const struct client *c)

@@ -33,6 +33,9 @@ int client_ask(struct client *c, char **words, int n);
 /* Receives the next line in c->reply. */
 int client_recv(struct client *c);
 
+/* Waits until the server closes the connection.  False if it has not at the deadline. */
+bool client_ends(const struct client *c);
+
 /* Whether client_recv would find at least the beginning of a line without waiting. */
 bool client_has_line(const struct client *c);
 

@@ -35,7 +35,7 @@ static const char ctl_help[] =
     "  connect          the device is on the bus again\n"
     "  events           prints what the device does, until interrupted: collections, merges,\n"
     "                   new bad blocks, power cuts and power-on, as lines of JSON\n"
-    "  quit             ends the server\n\n"
+    "  quit             ends the server, and waits until its image and its trace are complete\n\n"
     "  --raw            prints the reply as one line, as it came\n"
     "  --timeout TIME   how long to wait for the server (10s)\n"
     "  --count N        ends after this many lines of events\n\n"
@@ -79,6 +79,14 @@ static int print_events(struct client *c, uint64_t count)
     return TOOL_OK;
 }
 
+/* The server has said yes.  When it closes the connection, its image and its trace are complete. */
+static void wait_for_the_end(const struct client *c)
+{
+    if (!client_ends(c))
+        tool_error("note: ctl: %s: the server has not ended yet: it waits for its clients, or for its "
+                   "image (--timeout)", c->path);
+}
+
 static int ctl_run(struct client *c, char **words, int n, bool raw, uint64_t count)
 {
     bool is_events = strcmp(words[0], "events") == 0;
@@ -87,6 +95,8 @@ static int ctl_run(struct client *c, char **words, int n, bool raw, uint64_t cou
         r = client_ask(c, words, n);
     if (r == TOOL_OK)
         r = print_reply(c, raw || is_events);
+    if (r == TOOL_OK && strcmp(words[0], "quit") == 0)
+        wait_for_the_end(c);
     if (r == TOOL_OK && is_events)
         r = print_events(c, count);
     return r;
