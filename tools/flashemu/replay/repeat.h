@@ -37,6 +37,7 @@ struct repeat {
     uint64_t rounds;           /* that are over */
     bool ended, reached;
     struct repeat_sum begun;   /* of the pass that runs */
+    uint64_t begun_at;         /* bytes that the chip had programmed then */
     struct repeat_sum *passes; /* that are over, n_passes of them */
     uint32_t n_passes;
     uint32_t together;         /* how many of the last ones are steady as a whole; 1 if none is */
@@ -58,8 +59,8 @@ void repeat_begin(struct repeat *r);
  * with message. */
 int repeat_look(struct repeat *r, uint64_t requests, bool may_cut, struct fe_err *err);
 
-/* To be called at the end of each round.  As repeat_look; -EINVAL with message if a round wrote
- * nothing, because then it would never end. */
+/* To be called at the end of each round.  As repeat_look; -EINVAL with message if the first one
+ * wrote nothing, because then it would never end. */
 int repeat_round(struct repeat *r, uint64_t requests, struct fe_err *err);
 
 /* A new reference to what was found, or NULL without memory:
