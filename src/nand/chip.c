@@ -321,9 +321,20 @@ static void exchange(struct fe_chip *c, fe_peb a, fe_peb b)
     c->difference[b] -= ahead;
 }
 
+/* The records of both pebs have to go together.  With an image that syncs, a crash of the host may
+ * lose either of them, so only one exchange at a time is not on the disk yet.  The erase that comes
+ * with one is never taken back: its cycle is that of the block which is not there any more. */
+static void settle_before_exchange(struct fe_chip *c)
+{
+    if (c->has_image)
+        fe_store_sync_all(c->store);
+}
+
 void fe_chip_erase(struct fe_chip *c, fe_peb peb, fe_peb spare)
 {
     struct fe_peb_info *b = &c->pebs[peb];
+    if (spare != FE_PEB_NONE)
+        settle_before_exchange(c);
     b->erase_count++;
     b->next_page = 0;
     fe_chip_fetch(c, peb * c->geo->pages_per_block);
@@ -374,6 +385,7 @@ void fe_chip_take_back_erase(struct fe_chip *c, fe_peb peb, const struct fe_chip
  * outside the reserve, whose pages it has. */
 void fe_chip_exchange(struct fe_chip *c, fe_peb peb, fe_peb spare, uint64_t now_ns)
 {
+    settle_before_exchange(c);
     exchange(c, peb, spare);
     c->pebs[peb].marks &= ~FE_MARK_REFRESH; /* reading the old block may have asked for it again */
     if (c->reads) {

@@ -12,7 +12,7 @@
  *         ^sync of another client   ^           X: the host goes down
  *
  * What is drawn:
- *   - the chip, the strategy's parameters, and the cache: none, volatile or kept, written out when
+ *   - the chip, which may wear out; the strategy's parameters; and the cache: none, volatile or kept, written out when
  *     idle or not, with writes behind or not (devices.c);
  *   - when requests come: after the answer to the one before, before it, or after a pause;
  *   - syncs of flushes, of writes with FUA and of other clients: whole, or with any work and any cut
@@ -66,6 +66,7 @@ struct bench {
     bool *may_be;                /* per sector */
     struct event events[EVENTS];
     uint32_t n_events;
+    bool over;                   /* no spare block is left: the chip takes no writes any more */
     bool sync_runs;              /* it has begun, and has not ended */
     struct fe_store_sync sync;
     int sync_result;
@@ -176,7 +177,8 @@ static bool submit(struct bench *b, struct event *e)
     struct fe_reply reply;
     if (fe_device_submit(b->dev, choose_time(b), &e->req, &reply) < 0)
         return complain(b, "request %d is refused", e->req.type);
-    if (reply.status > FE_CORRECTED && !(reply.status == FE_HOST_FAILED && is_down(b)))
+    b->over = b->dev->medium->eol;
+    if (reply.status > FE_CORRECTED && !b->over && !(reply.status == FE_HOST_FAILED && is_down(b)))
         return complain(b, "request %d: status %d", e->req.type, reply.status);
     e->answered = reply.status <= FE_CORRECTED;
     e->arrival_ns = reply.arrival_ns;
@@ -220,7 +222,7 @@ static bool step(struct bench *b)
 static bool work(struct bench *b, uint64_t max)
 {
     bool ok = true;
-    for (uint64_t n = ft_below(&b->rand, max); ok && n > 0 && !is_down(b); n--)
+    for (uint64_t n = ft_below(&b->rand, max); ok && n > 0 && !is_down(b) && !b->over; n--)
         ok = step(b);
     return ok;
 }
@@ -441,6 +443,9 @@ static bool make_profile(struct bench *b, uint64_t seed, uint32_t geometry, uint
     b->profile.ftl.trim_lost = false;
     b->profile.cache.volatile_ = seed % 2;
     b->profile.cache.write_behind *= seed % 2; /* behind a cache that is kept nothing is */
+    b->profile.wear.end_of_life = FE_EOL_READ_ONLY;
+    b->profile.wear.program_fail_ppm /= 8; /* that the spare blocks last for some rounds */
+    b->profile.wear.erase_fail_ppm /= 8;
     return true;
 }
 
@@ -454,7 +459,7 @@ static int run_case(struct bench *b, uint64_t seed, uint32_t geometry, uint32_t 
     if (!make_profile(b, seed, geometry, type))
         return 0;
     bool ok = begin(b);
-    for (int round = 0; ok && round < ROUNDS; round++)
+    for (int round = 0; ok && !b->over && round < ROUNDS; round++)
         ok = run_round(b);
     counts.cases++;
     end(b);
@@ -488,7 +493,7 @@ int main(int argc, char **argv)
             return 2;
         }
     for (uint32_t seed = 1; seed <= seeds && argc == 1; seed++)
-        for (uint32_t geometry = 0; geometry < FT_CRASH_SHAPES; geometry++)
+        for (uint32_t geometry = 0; geometry < FT_CRASH_GEOMETRIES; geometry++)
             for (uint32_t type = 0; fe_ftl_registry[type]; type++)
                 if (!fe_ftl_registry[type]->no_medium)
                     failed += run_case(b, seed, geometry, type);

@@ -387,6 +387,44 @@ static void test_chip_journal_of_a_cut_survives_a_crash_of_the_host(void **state
     stop(&b);
 }
 
+/* Three blocks go bad one after the other.  Whatever the disk has of that, the image opens, and each
+ * block of the chip stands behind one peb. */
+static void test_chip_exchanges_survive_a_crash_of_the_host(void **state)
+{
+    (void)state;
+    uint32_t n_exchanged = 0;
+    for (uint64_t seed = 0; seed < 200; seed++) {
+        struct ft_io host;
+        struct both b;
+        ft_io_init(&host);
+        start_on(&b, true, &host.io);
+        for (fe_peb peb = 1; peb < 3; peb++)
+            program(&b, peb * B, peb, 0);
+        fe_store_sync_all(b.store);
+        host.log = true;
+        fe_chip_erase(&b.chip, 1, PEBS); /* onto a block that was never erased */
+        if (seed % 2)
+            fe_chip_exchange(&b.chip, 2, PEBS + 1, 0);
+        else
+            fe_chip_erase(&b.chip, 2, PEBS + 1);
+        fe_chip_erase(&b.chip, 1, FE_PEB_NONE);
+        crash(&b, &host, seed);
+        uint32_t seen = 0;
+        for (fe_peb peb = 0; peb < ALL; peb++)
+            seen |= 1u << b.chip.blocks[peb];
+        assert_int_equal(seen, (1u << ALL) - 1);
+        assert_true(b.chip.pebs[1].erase_count <= 1);
+        n_exchanged += b.chip.blocks[2] != 2;
+        stop(&b);
+        ft_io_fini(&host);
+        unlink(path);
+    }
+    assert_true(n_exchanged > 20 && n_exchanged < 200);
+    struct both b;
+    start(&b, true); /* a file for the teardown */
+    stop(&b);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -395,6 +433,7 @@ int main(void)
         T(test_chip_dead_is_written_down_immediately),
         T(test_chip_trims_follow_their_programs),
         T(test_chip_journal_of_a_cut_survives_a_crash_of_the_host),
+        T(test_chip_exchanges_survive_a_crash_of_the_host),
         T(test_chip_slc_mode_is_kept_with_the_pages),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
