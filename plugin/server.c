@@ -55,6 +55,7 @@ static int take_origin(struct fe_server *s, const struct fe_params *params, stru
     s->origin = r == 0 ? fe_origin_json(json_object(), &origin.o) : NULL;
     if (r == 0 && !s->origin)
         r = fe_err_nomem(err, "origin", sizeof origin);
+    origin.o.capacity = fe_device_capacity(s->dev);
     if (r == 0 && params->trace)
         r = open_trace(s, params, &origin.o, err);
     free(origin.overrides);

@@ -13,7 +13,7 @@ const char *const fe_origin_names[FE_N_ORIGIN_KEYS] = {
     [FE_ORIGIN_VERSION] = "version",     [FE_ORIGIN_COMMAND] = "command",
     [FE_ORIGIN_PROFILE] = "profile",     [FE_ORIGIN_OVERRIDES] = "overrides",
     [FE_ORIGIN_IMAGE] = "image",         [FE_ORIGIN_SEED] = "seed",
-    [FE_ORIGIN_DATA] = "data",
+    [FE_ORIGIN_DATA] = "data",         [FE_ORIGIN_CAPACITY] = "capacity",
 };
 
 /* Appends text at buf[n] and returns the new length, which may be more than fits. */
@@ -35,6 +35,8 @@ bool fe_origin_text(const struct fe_origin *o, enum fe_origin_key key, char *buf
     buf[0] = '\0';
     if (key == FE_ORIGIN_SEED && o->has_seed)
         snprintf(number, sizeof number, "%llu", (unsigned long long)o->seed);
+    if (key == FE_ORIGIN_CAPACITY && o->capacity)
+        snprintf(number, sizeof number, "%llu", (unsigned long long)o->capacity);
     n = append(buf, len, n, texts[key] ? texts[key] : number);
     for (uint32_t i = 0; key == FE_ORIGIN_OVERRIDES && i < o->n_overrides; i++) {
         n = append(buf, len, n, i ? " " : "");

@@ -24,12 +24,13 @@ struct fe_origin {
     const char *data;    /* of a trace: the file with what was written (workload/data.h) */
     uint64_t seed;
     bool has_seed;
+    uint64_t capacity;   /* of the device, in bytes; 0 = not known.  Only traces tell it */
 };
 
 /* What an origin tells, in the order in which it is printed. */
 enum fe_origin_key {
     FE_ORIGIN_VERSION, FE_ORIGIN_COMMAND, FE_ORIGIN_PROFILE, FE_ORIGIN_OVERRIDES,
-    FE_ORIGIN_IMAGE, FE_ORIGIN_SEED, FE_ORIGIN_DATA, FE_N_ORIGIN_KEYS
+    FE_ORIGIN_IMAGE, FE_ORIGIN_SEED, FE_ORIGIN_DATA, FE_ORIGIN_CAPACITY, FE_N_ORIGIN_KEYS
 };
 
 extern const char *const fe_origin_names[FE_N_ORIGIN_KEYS]; /* "version" ... */

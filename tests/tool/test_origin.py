@@ -38,7 +38,7 @@ def test_json_of_a_run():
 def test_a_trace():
     good(*REPLAY, "--record", "r")
     want = {"version": VERSION, "command": " ".join(["flashemu", *REPLAY, "--record", "r"]),
-            "profile": "ssd-page", "overrides": "ftl.op=9% device.capacity=32M", "seed": "7"}
+            "profile": "ssd-page", "overrides": "ftl.op=9% device.capacity=32M", "seed": "7", "capacity": "33554432"}
     assert trace_origin(read("r")) == want
     assert len(trace_lines(read("r"))) == 20
     # a converted trace keeps its origin

@@ -4,6 +4,7 @@
  * become a command; once.c and several.c carry it out.
  */
 #include "replay/command.h"
+#include "replay/conversation.h"
 #include "replay/pool.h"
 #include "output.h"
 #include "tool.h"
@@ -19,13 +20,17 @@
 
 static const char replay_help[] =
     "usage: flashemu replay PROFILE[,PROFILE...] TRACE... [SECTION.KEY=VALUE...] [size=SIZE]\n"
-    "                       [seed=N]\n\n"
+    "                       [seed=N]\n"
+    "       flashemu replay PROFILE[,PROFILE...] --against TRACE [SECTION.KEY=VALUE...]\n\n"
     "Runs traces on an emulated device as fast as this machine can, and prints what the\n"
     "device did in its own time.  TRACE is a file, which may be compressed by gzip,\n"
     "- (standard input), gen:PATTERN[,KEY=VALUE...] (see flashemu gen --patterns), or a\n"
     "recording of a filesystem: rec:NAME[,start=SECTOR][,measure=PHASE][,pace=R] moves its\n"
     "partition, counts one phase after those in front of it have run, and lets the host think R\n"
     "times as long as the recorded one, 0 by default (see flashemu-lab(1)).\n\n"
+    "  --against TRACE      says how near the device comes to one that was asked this and whose times\n"
+    "                       are in TRACE: a table by kind of request, the worst kind, and a score,\n"
+    "                       which is 0 for the device itself.  Goes with --vary\n"
     "  --json               prints the object of the server's `stats`, with more members\n"
     "  --warmup TRACE       runs this trace first and does not count it\n"
     "  --each               runs each TRACE by itself, on the device as it was at the beginning,\n"
@@ -94,11 +99,33 @@ static int take_word(struct command *c, const char *word)
     return TOOL_OK;
 }
 
+/* What says how traces are run says nothing about one that says so itself. */
+static int refuse_beside_against(const struct command *c)
+{
+    const struct {
+        const char *name;
+        bool given;
+    } others[] = {
+        {"--warmup", c->warmup},          {"--each", c->each},       {"--until", c->until},
+        {"--depth", c->depth_text},       {"--timed", c->opt.timed}, {"--payload", c->payload},
+        {"--wrap", c->opt.wrap},          {"--record", c->record},   {"--wear-svg", c->wear_svg},
+        {"--drop-trim", c->opt.drop_trim},
+    };
+
+    if (c->n_traces > 0)
+        return tool_error("replay: --against has its trace, and '%.100s' is another one", c->traces[0]);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (others[i].given)
+            return tool_error("replay: --against takes no %s; allowed: changes of the profile, --vary, "
+                              "--jobs, --seed, --from, --from-device, --event, --json", others[i].name);
+    return TOOL_OK;
+}
+
 static int sort_operands(struct command *c, int argc, char **argv)
 {
     int code = TOOL_OK;
 
-    if (argc < 3)
+    if (argc < 3 - (c->against != NULL))
         return tool_error("replay: expected PROFILE and at least one TRACE; try transcend8g "
                           "gen:random,op=write,count=1K");
     c->profile_name = argv[1];
@@ -109,8 +136,8 @@ static int sort_operands(struct command *c, int argc, char **argv)
         return tool_error("out of memory");
     for (int i = 2; i < argc && code == TOOL_OK; i++)
         code = take_word(c, argv[i]);
-    if (code != TOOL_OK)
-        return code;
+    if (code != TOOL_OK || c->against)
+        return code == TOOL_OK ? refuse_beside_against(c) : code;
     return c->n_traces > 0 ? TOOL_OK : tool_error("replay: which trace?");
 }
 
@@ -226,6 +253,7 @@ static int parse_command(struct command *c, int argc, char **argv, int *ret_code
 {
     const struct tool_option options[] = {
         {"json", 0, &c->json, NULL},
+        {"against=FILE", 0, NULL, &c->against},
         {"warmup=FILE", 0, NULL, &c->warmup},
         {"each", 0, &c->each, NULL},
         {"vary=KEY=VALUE...", 0, NULL, c->vary_words},
@@ -296,13 +324,32 @@ static int run_once(struct command *c)
     return result;
 }
 
+/* Reads the trace of --against.  Chance is drawn as on its device, unless somebody says otherwise. */
+static int load_conversation(struct command *c)
+{
+    struct fe_err err;
+
+    fe_err_init(&err);
+    if (!c->against)
+        return TOOL_OK;
+    if (conversation_load(&c->conversation, c->against, &c->trace, &err) < 0)
+        return tool_fail(&err);
+    if (!c->seed_text && c->conversation.has_seed)
+        c->device.seed = c->conversation.seed;
+    return TOOL_OK;
+}
+
 int cmd_replay(int argc, char **argv)
 {
     struct command c = {0};
     int result;
 
-    if (parse_command(&c, argc, argv, &result) == 0)
+    bool parsed = parse_command(&c, argc, argv, &result) == 0;
+    if (parsed)
+        result = load_conversation(&c);
+    if (parsed && result == TOOL_OK)
         result = c.vary.n > 0 ? replay_several(&c) : run_once(&c);
+    conversation_fini(&c.conversation);
     vary_fini(&c.vary);
     free(c.profile_list);
     free(c.profile_path);

@@ -5,6 +5,7 @@
 #ifndef FLASHEMU_REPLAY_COMMAND_H
 #define FLASHEMU_REPLAY_COMMAND_H
 
+#include "replay/conversation.h"
 #include "replay/replay.h"
 #include "replay/vary.h"
 #include "tool.h"
@@ -15,6 +16,8 @@ struct command {
     const char *warmup, *depth_text, *seed_text, *record, *wear_svg, *format, *event, *jobs_text;
     const char *until, *most_text; /* --until and --most */
     uint64_t most;
+    const char *against;
+    struct conversation conversation; /* of --against */
     bool json, payload, each;
     struct replay_options opt;
     struct fe_device_options device;

@@ -5,6 +5,7 @@
  */
 #include "output.h"
 #include "replay/command.h"
+#include "replay/judge.h"
 #include "replay/print.h"
 #include "replay/wear_svg.h"
 #include "tool.h"
@@ -91,11 +92,12 @@ static int run_rounds(const struct command *c, struct replay *r, struct fe_err *
 static int run_traces(const struct command *c, struct replay *r, const struct output *record,
                       struct fe_err *err)
 {
-    const struct fe_origin origin = origin_of(c, r->dev);
+    struct fe_origin origin = origin_of(c, r->dev);
     const struct fe_trace_writer_options text = {.origin = &origin};
     struct source warmup = {0};
     int code = 0;
 
+    origin.capacity = r->capacity;
     if (c->warmup) {
         code = run_source(c, r, &warmup, c->warmup, err);
         source_close(&warmup);
@@ -137,10 +139,10 @@ static int run_with_outputs(const struct command *c, struct replay *r, struct fe
 }
 
 /* The result as JSON for what combines several runs. */
-static int put_data(const struct command *c, const struct replay *r)
+static int put_data(const struct command *c, const struct fe_device *dev, json_t *result)
 {
-    const struct fe_origin origin = origin_of(c, r->dev);
-    json_t *o = fe_origin_json(replay_json(r), &origin);
+    const struct fe_origin origin = origin_of(c, dev);
+    json_t *o = fe_origin_json(result, &origin);
     int code = o && !tool_json_incomplete() && json_dumpf(o, c->data, FE_STATS_JSON_FLAGS) == 0
                    ? TOOL_OK : tool_error("out of memory");
 
@@ -148,10 +150,9 @@ static int put_data(const struct command *c, const struct replay *r)
     return code;
 }
 
-static int print_json(const struct command *c, const struct replay *r)
+static int print_json(const struct command *c, const struct fe_device *dev, json_t *o)
 {
-    const struct fe_origin origin = origin_of(c, r->dev);
-    json_t *o = replay_json(r);
+    const struct fe_origin origin = origin_of(c, dev);
 
     return o ? tool_print_result(o, &origin) : tool_error("out of memory");
 }
@@ -159,10 +160,10 @@ static int print_json(const struct command *c, const struct replay *r)
 static int report(const struct command *c, const struct replay *r)
 {
     uint64_t first = 0, wrong = r->payload ? payload_wrong(r->payload, &first) : 0;
-    int code = c->data ? put_data(c, r) : TOOL_OK;
+    int code = c->data ? put_data(c, r->dev, replay_json(r)) : TOOL_OK;
 
     if (code == TOOL_OK && !c->silent)
-        code = c->json ? print_json(c, r) : replay_print(r);
+        code = c->json ? print_json(c, r->dev, replay_json(r)) : replay_print(r);
     if (wrong > 0) {
         tool_error("%" PRIu64 " sectors read back wrong, the first at offset %" PRIu64, wrong,
                    first);
@@ -171,8 +172,27 @@ static int report(const struct command *c, const struct replay *r)
     return code;
 }
 
+/* --against: how near the device comes. */
+static int judge_device(const struct command *c, struct fe_device *dev, struct fe_err *err)
+{
+    const char *name = fe_device_profile(dev)->name;
+    struct judgement j;
+    int result = TOOL_OK;
+
+    int code = judge(&j, &c->conversation, dev, err);
+    if (code == 0 && c->data)
+        result = put_data(c, dev, judge_json(&j, name));
+    if (code == 0 && result == TOOL_OK && !c->silent)
+        result = c->json ? print_json(c, dev, judge_json(&j, name)) : judge_print(&j, name);
+    judge_fini(&j);
+    return code < 0 ? tool_fail(err) : result;
+}
+
 int replay_on_device(struct command *c, struct fe_device *dev, struct fe_err *err)
 {
+    if (c->against)
+        return judge_device(c, dev, err);
+
     const struct fe_profile *profile = fe_device_profile(dev);
     struct replay replay;
     struct repeat repeat;

@@ -209,6 +209,8 @@ bool source_origin(const struct source *s, struct source_origin *ret)
     };
     if (ret->origin.has_seed)
         ret->origin.seed = strtoull(text[FE_ORIGIN_SEED], NULL, 10);
+    if (text[FE_ORIGIN_CAPACITY])
+        ret->origin.capacity = strtoull(text[FE_ORIGIN_CAPACITY], NULL, 10);
     return true;
 }
 

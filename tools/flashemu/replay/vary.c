@@ -158,16 +158,49 @@ static void put_time(const json_t *o, char *buf, size_t len)
     snprintf(buf, len, "%s", fe_time_text(tool_json_number(o, "elapsed_ns", 0), text));
 }
 
-static const struct column {
+static void put_score(const json_t *o, char *buf, size_t len)
+{
+    snprintf(buf, len, "%.4f", tool_json_number(o, "score", 0));
+}
+
+static void put_worst_error(const json_t *o, char *buf, size_t len)
+{
+    snprintf(buf, len, "%.3f", tool_json_number(o, "worst.error", 0));
+}
+
+static void put_worst(const json_t *o, char *buf, size_t len)
+{
+    const json_t *kind = json_object_get(json_object_get(o, "worst"), "kind");
+    snprintf(buf, len, "%s", json_is_string(kind) ? json_string_value(kind) : "");
+}
+
+/* A negative width: what is wider than others ends the line, and begins at the left. */
+struct column {
     const char *head;
     int width;
     void (*put)(const json_t *result, char *buf, size_t len);
-} columns[] = {
+};
+
+static const struct column columns[] = {
     {"read MB/s", 10, put_reads}, {"write MB/s", 10, put_writes}, {"IOPS", 10, put_iops},
     {"WAF", 8, put_waf},          {"erases", 10, put_erases},     {"time", 12, put_time},
 };
 
-enum { N_COLUMNS = sizeof columns / sizeof *columns };
+static const struct column columns_against[] = {
+    {"score", 9, put_score}, {"error", 8, put_worst_error}, {"worst", -5, put_worst},
+};
+
+/* The columns of these results, and how many there are. */
+static const struct column *columns_of(json_t *const *results, uint32_t n_runs, int *ret_n)
+{
+    for (uint32_t run = 0; run < n_runs; run++)
+        if (json_object_get(results[run], "score")) {
+            *ret_n = sizeof columns_against / sizeof *columns_against;
+            return columns_against;
+        }
+    *ret_n = sizeof columns / sizeof *columns;
+    return columns;
+}
 
 /* A percentile of a kind of request, for tables in which some run has had such requests. */
 static const struct percentile {
@@ -220,25 +253,27 @@ static int level_width(const struct factor *f)
 
 void vary_print_table(const struct vary *v, json_t *const *results, uint32_t n_runs, FILE *out)
 {
-    char text[64];
+    char text[128];
+    int n;
+    const struct column *shown = columns_of(results, n_runs, &n);
 
     for (uint32_t i = 0; i < v->n; i++)
         fprintf(out, "%-*.60s ", level_width(&v->factors[i]), v->factors[i].key);
-    for (int k = 0; k < N_COLUMNS; k++)
-        fprintf(out, " %*s", columns[k].width, columns[k].head);
+    for (int k = 0; k < n; k++)
+        fprintf(out, " %*s", shown[k].width, shown[k].head);
     print_percentiles(NULL, results, n_runs, out);
     for (uint32_t run = 0; run < n_runs; run++) {
         fputc('\n', out);
         for (uint32_t i = 0; i < v->n; i++)
             fprintf(out, "%-*.60s ", level_width(&v->factors[i]), vary_level(v, i, run));
-        for (int k = 0; k < N_COLUMNS && results[run]; k++) {
-            columns[k].put(results[run], text, sizeof text);
-            fprintf(out, " %*s", columns[k].width, text);
+        for (int k = 0; k < n && results[run]; k++) {
+            shown[k].put(results[run], text, sizeof text);
+            fprintf(out, " %*s", shown[k].width, text);
         }
         if (results[run])
             print_percentiles(results[run], results, n_runs, out);
         else
-            fprintf(out, " %*s", columns[0].width, "failed");
+            fprintf(out, " %*s", shown[0].width, "failed");
     }
     fputc('\n', out);
 }

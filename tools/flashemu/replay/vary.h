@@ -53,7 +53,7 @@ const char *vary_name(const struct vary *v, uint32_t run, char *buf, size_t len)
 
 /* A table with a line for each run: its levels and the most important numbers of its result, which
  * is the object of `replay --json`, or NULL for a run that failed.  Percentiles of latencies have a
- * column if some run has had such requests. */
+ * column if some run has had such requests.  Results of --against have a score and the worst kind. */
 void vary_print_table(const struct vary *v, json_t *const *results, uint32_t n_runs, FILE *out);
 
 /* Whether the factor `key` is there and makes no difference: runs that differ in it only did the same,
