@@ -274,3 +274,30 @@ const char *fe_quantity_round(enum fe_quantity q, double value, char buf[static 
     snprintf(buf, FE_ROUNDED_MAX, value < 1000 ? "%.4g %s" : "%.0f %s", value, unit.name);
     return buf;
 }
+
+int fe_decimals(double value, int digits)
+{
+    double last = 1; /* of a number with one digit in front of the point: what its last one counts */
+    int decimals = digits - 1;
+
+    value = value < 0 ? -value : value;
+    if (value == 0)
+        return 0;
+    for (int i = 1; i < digits; i++)
+        last /= 10;
+    while (value >= 10 - last / 2 && decimals > 0) {
+        value /= 10;
+        decimals--;
+    }
+    while (value < 1 - last / 20 && decimals < 9) {
+        value *= 10;
+        decimals++;
+    }
+    return decimals;
+}
+
+const char *fe_digits_text(double value, int digits, char buf[static FE_ROUNDED_MAX])
+{
+    snprintf(buf, FE_ROUNDED_MAX, "%.*f", fe_decimals(value, digits), value);
+    return buf;
+}

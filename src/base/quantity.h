@@ -64,6 +64,15 @@ struct fe_unit fe_quantity_unit(enum fe_quantity q, double value);
 #define FE_ROUNDED_MAX 32
 const char *fe_quantity_round(enum fe_quantity q, double value, char buf[static FE_ROUNDED_MAX]);
 
+/* How many decimals show a number with this many digits, at most 9: with three digits 2 for 4, 1 for
+ * 49.07, 0 for 818, 4 for 0.0141, and 0 for 0. */
+int fe_decimals(double value, int digits);
+
+/* Prints a number with this many digits, and whole if it is larger: with three "4.00", "49.1", "818",
+ * "0.0141", "12345", "0".  Numbers that a reader compares have as many digits, so this prints them
+ * wherever they stand side by side. */
+const char *fe_digits_text(double value, int digits, char buf[static FE_ROUNDED_MAX]);
+
 static inline const char *fe_size_text(double bytes, char buf[static FE_ROUNDED_MAX])
 {
     return fe_quantity_round(FE_SIZE, bytes, buf);

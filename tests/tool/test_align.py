@@ -49,7 +49,7 @@ def test_a_page_is_programmed_for_each_one_that_a_write_touches():
                 rate, waf = cells[start, order, bs]
                 assert rate is None and abs(waf * bs / 4 / KIB - pages) < 1e-9, (start, bs, waf)
     assert advice["matters"] and advice["multiple"] == 32 * KIB
-    assert "write amplification is 2 instead of 1" in advice["text"]
+    assert "write amplification is 2.00 instead of 1.00" in advice["text"]
     assert "inf" not in advice["text"]
 
 

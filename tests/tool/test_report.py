@@ -75,10 +75,10 @@ def test_a_recorded_trace():
     assert t["read requests"] == "1, 65.5 KB, 65.5 KB on average, 0 % in order", t
     assert t["flush requests"] == "1" and "trim requests" not in t, t
     assert t["write rate"] == "1.229 MB/s" and t["read rate"] == "6.554 MB/s", t
-    assert t["write latency"] == "half within 1 ms, 99 % within 1 ms, at most 1 ms", t
-    assert t["flush latency"].endswith("at most 5 ms"), t
-    assert t["commits"] == ("1: half within 10 ms, 99 % within 10 ms, 99.9 % within 10 ms, "
-                            "at most 10 ms"), t
+    assert t["write latency"] == "half within 1.000 ms, 99 % within 1.000 ms, at most 1.000 ms", t
+    assert t["flush latency"].endswith("at most 5.000 ms"), t
+    assert t["commits"] == ("1: half within 10.00 ms, 99 % within 10.00 ms, 99.9 % within 10.00 ms, "
+                            "at most 10.00 ms"), t
     assert "write amplification" not in t, t
     f = figures(tree)
     assert list(f) == ["Rate", "Latency of each request", "Tail of the latencies", "Addresses",
@@ -191,7 +191,11 @@ def test_files_are_compared():
     tree = page("s1.json", "s0.json", "r0.tr", "--title", "a <b> & \"c\"")
     assert tree.find("head/title").text == 'a <b> & "c"'
     # the table comes first, and 7 % before 28 %
-    assert [h.text for h in tree.iter("h2")] == ["Compared", "r0.tr", "s0.json", "s1.json"]
+    assert [h.text for h in tree.iter("h2")] == ["Compared"]
+    # and what is compared is folded
+    folds = tree.findall("body/details")
+    assert [d.find("summary").text for d in folds] == ["r0.tr", "s0.json", "s1.json"]
+    assert not any("open" in d.attrib for d in folds) and len(tree.findall(".//section")) == 3
     head, rows = compared(tree)
     assert head == ["ssd-page ftl.op=7%r0.tr", "ssd-page ftl.op=7%s0.json",
                     "ssd-page ftl.op=28%s1.json"], head
@@ -200,6 +204,11 @@ def test_files_are_compared():
         assert cell == "%.4g MB/s" % (o["host"]["write"]["bytes"] * 1e3 / o["busy_ns"]), rows
     assert rows["write amplification"] == ["%.3f" % o["ftl"]["waf"] for o in order]
     assert "reads" not in rows
+    # a row has one unit and as many digits
+    write("us.tr", HEAD + "0 write 0 4096 done=25000\n")
+    write("ms.tr", HEAD + "0 write 0 4096 done=4000000\n")
+    rows = compared(page("us.tr", "ms.tr"))[1]
+    assert rows["99 % of the writes within"] == ["4.000 ms", "0.02500 ms"], rows
     # a file without a figure has a gap; names without a label are sorted as a person sorts
     for name in "t15.tr", "t7.tr":
         write(name, HEAD + "0 read 0 512 done=500\n")

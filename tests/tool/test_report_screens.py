@@ -209,7 +209,7 @@ def report():
     write("ssd.json", good("replay", "ssd-page", "gen:random,op=write,count=2000", "ftl.op=7%",
                            "--json"))
     good("report", "stick.rec", "stick.json", "ssd.json", "-o", "page.html")
-    return read("page.html")
+    return read("page.html").replace("<details>", "<details open=''>")
 
 
 def test_screens():
@@ -220,6 +220,16 @@ def test_screens():
         os.makedirs(os.path.dirname(KEPT), exist_ok=True)
         write(KEPT, json.dumps(pictures, indent=1) + "\n")
     assert differences(json.loads(read(KEPT)), pictures) == []
+
+
+def test_it_opens_on_at_most_three_screens():
+    """With one file or with several, of which all but the comparison is folded."""
+    several = report().replace("<details open=''>", "<details>")
+    good("report", "stick.rec", "-o", "one.html")
+    script = "<script>parent.postMessage(document.documentElement.scrollHeight, '*')</script>"
+    heights = answers([(several, 1280), (read("one.html"), 1280)], script, False)
+    assert max(heights) <= 3 * 900, heights
+    assert answers([(report(), 1280)], script, False)[0] > 3 * 900  # what folding is for
 
 
 def test_a_broken_layout_is_noticed():
@@ -266,7 +276,8 @@ def test_long_ticks_have_room():
     good("replay", "transcend8g", "gen:random,op=write,bs=64K,count=300", "--record", "lay.tr")
     good("report", "lay.tr", "wide.tr", "number.tr", "-o", "lay.html")
     assert ">1000000</text>" in read("lay.html")
-    for got in measured([(read("lay.html"), width) for width in WIDTHS], False):
+    opened = read("lay.html").replace("<details>", "<details open=''>")
+    for got in measured([(opened, width) for width in WIDTHS], False):
         assert not got["wrong"], (got["width"], got["wrong"][:10])
 
 

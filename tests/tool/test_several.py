@@ -12,7 +12,7 @@ import subprocess
 import time
 
 from flashemu_script import alive, run
-from flashemu_tool import TOOL, bad, call, good, good_json, write
+from flashemu_tool import TOOL, bad, call, digits, good, good_json, write
 
 HEAD = "# flashemu trace 1\n"
 LATER = ["wall_seconds", "cpu_seconds", "host_ops_per_second", "command"]
@@ -127,14 +127,14 @@ def test_the_table_has_the_numbers():
     mixed = write("mixed", HEAD + four * 9)
     text = good("replay", "ssd-page", mixed, "device.discard=yes", "--vary", "ftl.op=10%,20%")
     o = alone("ssd-page", mixed, "device.discard=yes")
-    want = ["%.4g" % (n * 1e3 / o["elapsed_ns"]) for n in (9 * 4096, 9 * 8192, 27 * 1e6)]
+    want = [digits(n * 1e3 / o["elapsed_ns"]) for n in (9 * 4096, 9 * 8192, 27 * 1e6)]
     for line in text.splitlines()[1:]:
         assert line.split()[1:4] == want, (line, want)
     for line in lines[1:]:
         o = alone("ssd-page", WRITES, *SMALL, "ftl.op=" + line[0])
         rate = o["host"]["write"]["bytes"] * 1e3 / o["elapsed_ns"]
-        assert line[2] == "%.4g" % rate and line[4] == "%.4g" % o["ftl"]["waf"]
-        assert line[3] == "%.4g" % (o["host"]["write"]["ops"] * 1e9 / o["elapsed_ns"])
+        assert line[2] == digits(rate) and line[4] == digits(o["ftl"]["waf"])
+        assert line[3] == digits(o["host"]["write"]["ops"] * 1e9 / o["elapsed_ns"])
         assert line[5] == str(o["nand"]["block_erases"])
     # summaries of traces come first
     text = good("replay", "--each", "ssd-page", *SMALL, "ftl.op=60%", WRITES,

@@ -349,6 +349,26 @@ static void test_quantity_is_rounded_for_people(void **state)
     assert_true(fe_quantity_unit(FE_SIZE, 1048576).size == 1048576);
 }
 
+static void test_quantity_has_as_many_digits(void **state)
+{
+    static const struct {
+        double value;
+        int digits;
+        const char *text;
+    } samples[] = {
+        {4, 3, "4.00"},        {49.07, 3, "49.1"},    {818.4, 3, "818"},     {12345.6, 3, "12346"},
+        {0.01412, 3, "0.0141"}, {9.994, 3, "9.99"},   {9.996, 3, "10.0"},    {99.96, 3, "100"},
+        {0.09994, 3, "0.0999"}, {0.09996, 3, "0.100"}, {0.9996, 3, "1.00"},  {-3.127, 3, "-3.13"},
+        {0, 3, "0"},           {375, 4, "375.0"},     {0.01096, 4, "0.01096"}, {7, 1, "7"},
+        {1e-30, 3, "0.000000000"},
+    };
+    char text[FE_ROUNDED_MAX];
+    (void)state;
+    for (size_t i = 0; i < ft_array_len(samples); i++)
+        assert_string_equal(fe_digits_text(samples[i].value, samples[i].digits, text),
+                            samples[i].text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -360,6 +380,7 @@ int main(void)
         cmocka_unit_test(test_quantity_ignores_the_locale),
         cmocka_unit_test(test_quantity_prints_into_a_short_buffer),
         cmocka_unit_test(test_quantity_is_rounded_for_people),
+        cmocka_unit_test(test_quantity_has_as_many_digits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,6 +48,13 @@ max_transfer = 512K
 """
 
 
+def digits(value, n=4):
+    """A number as tables print it: n digits, and whole if it is larger."""
+    if value == 0:
+        return "0"
+    return "%.0f" % value if abs(value) >= 10 ** n else ("%#.*g" % (n, value)).rstrip(".")
+
+
 def call(*args, stdin=None, env=None):
     """(exit code, standard output, standard error) of flashemu ARGS."""
     return ended([TOOL, *args], stdin, env=dict(os.environ, **(env or {})))

@@ -52,8 +52,8 @@ static void draw_panel(FILE *out, const struct align_result *a, uint32_t top, ui
                 x, y, fmax(1, share * BAR), ROW - 5, share >= 0.95 ? GOOD : SLOW,
                 isinf(rate) ? "no delay" : fe_rate_text(rate, text), align_waf(&a->cell[i][p]));
         if (!isinf(rate))
-            fprintf(out, "<text x=\"%.1f\" y=\"%u\">%.3g</text>\n", x + share * BAR + 4, y + 12,
-                    rate / 1e6);
+            fprintf(out, "<text x=\"%.1f\" y=\"%u\">%s</text>\n", x + share * BAR + 4, y + 12,
+                    fe_digits_text(rate / 1e6, 3, text));
     }
 }
 

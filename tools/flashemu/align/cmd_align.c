@@ -154,14 +154,11 @@ static const char *pattern_text(uint32_t p, char buf[static 24])
     return buf;
 }
 
-/* Three digits, and no zeros for what is small. */
 static void print_rate(double rate, int width)
 {
-    double mb = rate / 1e6;
-    if (isinf(rate))
-        printf("%*s", width, "-");
-    else
-        printf("%*.*f", width, mb < 1 ? 3 : mb < 100 ? 2 : 0, mb);
+    char text[FE_ROUNDED_MAX];
+
+    printf("%*s", width, isinf(rate) ? "-" : fe_digits_text(rate / 1e6, 3, text));
 }
 
 static void print_table(const struct command *c)
@@ -180,7 +177,7 @@ static void print_table(const struct command *c)
                (unsigned long long)(a->start[i] / c->profile.device.sector_size));
         for (uint32_t p = 0; p < ALIGN_N_PATTERNS; p++) {
             print_rate(align_rate(&a->cell[i][p]), 7);
-            printf(" %5.3g", align_waf(&a->cell[i][p]));
+            printf(" %5s", fe_digits_text(align_waf(&a->cell[i][p]), 3, text));
         }
         putchar('\n');
     }
@@ -199,10 +196,11 @@ static void say_worst(FILE *out, const struct command *c, const struct align_adv
             fe_size_text((double)a->start[v->worst_start], start), pattern->order,
             fe_size_text(pattern->bs, bs));
     if (!isinf(align_rate(worst)))
-        fprintf(out, " they run at %s instead of %s, and", fe_rate_text(align_rate(worst), low),
-                fe_rate_text(align_rate(best), high));
-    fprintf(out, " their write amplification is %.3g instead of %.3g.", align_waf(worst),
-            align_waf(best));
+        fprintf(out, " they run at %s instead of %s MB/s, and",
+                fe_digits_text(align_rate(worst) / 1e6, 3, low),
+                fe_digits_text(align_rate(best) / 1e6, 3, high));
+    fprintf(out, " their write amplification is %s instead of %s.",
+            fe_digits_text(align_waf(worst), 3, low), fe_digits_text(align_waf(best), 3, high));
 }
 
 static void say_advice(FILE *out, const struct command *c, const struct align_advice *v)

@@ -57,15 +57,24 @@ json_t *replay_json(const struct replay *r)
 
 static void print_latency(const struct fe_hist *h)
 {
-    char mean[FE_ROUNDED_MAX], p50[FE_ROUNDED_MAX], p99[FE_ROUNDED_MAX], p999[FE_ROUNDED_MAX],
-        max[FE_ROUNDED_MAX];
+    struct fe_unit unit = fe_quantity_unit(FE_TIME, (double)h->max);
+    const struct {
+        const char *name;
+        double ns;
+    } times[] = {
+        {"mean", fe_hist_mean(h)},
+        {"p50", (double)fe_hist_quantile(h, 500000)},
+        {"p99", (double)fe_hist_quantile(h, 990000)},
+        {"p99.9", (double)fe_hist_quantile(h, 999000)},
+        {"max", (double)h->max},
+    };
+    char text[FE_ROUNDED_MAX];
 
-    printf("%-12s mean %s, p50 %s, p99 %s, p99.9 %s, max %s\n", "",
-           fe_time_text(fe_hist_mean(h), mean),
-           fe_time_text((double)fe_hist_quantile(h, 500000), p50),
-           fe_time_text((double)fe_hist_quantile(h, 990000), p99),
-           fe_time_text((double)fe_hist_quantile(h, 999000), p999),
-           fe_time_text((double)h->max, max));
+    printf("%-12s", "");
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++)
+        printf("%s %s %s %s", i ? "," : "", times[i].name,
+               fe_digits_text(times[i].ns / unit.size, 4, text), unit.name);
+    putchar('\n');
 }
 
 static void print_commits(const struct replay *r)
@@ -86,12 +95,15 @@ static void print_requests(const struct replay *r, const struct fe_stats *s, enu
 
     if (s->host[type].ops == 0)
         return;
-    printf("%-12s %" PRIu64 " requests, %.4g MB", name, s->host[type].ops,
-           (double)s->host[type].bytes / 1e6);
-    if (seconds > 0)
-        printf(", %.4g MB/s, %.4g IOPS", (double)s->host[type].bytes / 1e6 / seconds,
-               (double)s->host[type].ops / seconds);
-    printf("\n");
+    char text[FE_ROUNDED_MAX];
+    printf("%-12s %" PRIu64 " requests, %s MB", name, s->host[type].ops,
+           fe_digits_text((double)s->host[type].bytes / 1e6, 4, text));
+    if (seconds > 0) {
+        printf(", %s MB/s",
+               fe_digits_text((double)s->host[type].bytes / 1e6 / seconds, 4, text));
+        printf(", %s IOPS", fe_digits_text((double)s->host[type].ops / seconds, 4, text));
+    }
+    putchar('\n');
     print_latency(fe_device_latency(r->dev, type));
 }
 

@@ -120,9 +120,15 @@ static double rate(const json_t *o, const char *path)
     return ns > 0 ? tool_json_number(o, path, 0) * 1e3 / ns : 0;
 }
 
+static void put_digits(double value, char *buf, size_t len)
+{
+    char text[FE_ROUNDED_MAX];
+    snprintf(buf, len, "%s", fe_digits_text(value, 4, text));
+}
+
 static void put_rate(const json_t *o, const char *path, char *buf, size_t len)
 {
-    snprintf(buf, len, "%.4g", rate(o, path));
+    put_digits(rate(o, path), buf, len);
 }
 
 static void put_reads(const json_t *o, char *buf, size_t len)
@@ -137,14 +143,17 @@ static void put_writes(const json_t *o, char *buf, size_t len)
 
 static void put_iops(const json_t *o, char *buf, size_t len)
 {
-    snprintf(buf, len, "%.4g", 1e6 * (rate(o, "host.read.ops") + rate(o, "host.write.ops") +
-                                      rate(o, "host.trim.ops")));
+    put_digits(1e6 * (rate(o, "host.read.ops") + rate(o, "host.write.ops") +
+                      rate(o, "host.trim.ops")), buf, len);
 }
 
 static void put_waf(const json_t *o, char *buf, size_t len)
 {
     double waf = tool_json_number(o, "ftl.waf", -1);
-    snprintf(buf, len, waf < 0 ? "-" : "%.4g", waf);
+    if (waf < 0)
+        snprintf(buf, len, "-");
+    else
+        put_digits(waf, buf, len);
 }
 
 static void put_erases(const json_t *o, char *buf, size_t len)

@@ -5,10 +5,11 @@
  *     stats.json, trace ... ---> what is compared, if there are several
  *                         \--> a section each: numbers, figures
  *
- * What is compared comes first.  It is known when all files have been read, so the sections wait in
+ * What is compared comes first, and the sections are folded then.  It is known when all files have been read, so the sections wait in
  * temporary files.
  */
 #include "output.h"
+#include "report/embedded.h"
 #include "report/report.h"
 #include "svg.h"
 #include "tool.h"
@@ -58,20 +59,21 @@ static int add_stats(FILE *out, const char *path, struct report_figures *ret, st
     return r;
 }
 
-/* Writes the section of a file. */
-static int add_file(FILE *out, const char *path, struct report_figures *ret, struct fe_err *err)
+/* Writes the section of a file, which is folded where several are compared. */
+static int add_file(FILE *out, const char *path, bool fold, struct report_figures *ret,
+                    struct fe_err *err)
 {
     const char *slash = strrchr(path, '/');
     const char *name = strncmp(path, "gen:", 4) != 0 && slash && slash[1] ? slash + 1 : path;
 
-    fputs("<section>\n<h2>", out);
+    fputs(fold ? "<details>\n<summary>" : "<section>\n<h2>", out);
     svg_text(out, name);
-    fputs("</h2>\n", out);
+    fputs(fold ? "</summary>\n<section>\n" : "</h2>\n", out);
     ret->name = name;
     int json = is_json(path, err);
     int r = json < 0 ? json : json ? add_stats(out, path, ret, err)
                                    : report_trace(out, path, ret, err);
-    fputs("</section>\n", out);
+    fputs(fold ? "</section>\n</details>\n" : "</section>\n", out);
     return r;
 }
 
@@ -81,13 +83,13 @@ struct part {
     FILE *section; /* without a name; NULL = not made */
 };
 
-static int make_part(struct part *part, const char *path, struct fe_err *err)
+static int make_part(struct part *part, const char *path, bool fold, struct fe_err *err)
 {
     errno = 0;
     part->section = tmpfile();
     if (!part->section)
         return fe_err_set(err, errno ? errno : EIO, "a temporary file: %s", strerror(errno));
-    int r = add_file(part->section, path, &part->figures, err);
+    int r = add_file(part->section, path, fold, &part->figures, err);
     if (r == 0 && (fflush(part->section) != 0 || ferror(part->section)))
         r = fe_err_set(err, errno ? errno : EIO, "a temporary file: %s", strerror(errno));
     return r;
@@ -122,18 +124,19 @@ static int write_page(const struct output *output, const char *title, char **pat
     int r = parts && figures ? 0 : fe_err_nomem(err, "sections", (size_t)n * sizeof *parts);
 
     for (int i = 0; i < n && r == 0; i++)
-        r = make_part(&parts[i], paths[i], err);
+        r = make_part(&parts[i], paths[i], n > 1, err);
     if (r == 0) {
         qsort(parts, (size_t)n, sizeof *parts, compare_parts);
         errno = 0;
-        report_begin(out, title);
+        report_begin(out, "report", title);
+        fputs("<p>Times are the device's.  1 KB is 1000 bytes.</p>\n", out);
         for (int i = 0; i < n; i++)
             figures[i] = parts[i].figures;
         if (n > 1)
             report_compare(out, figures, n);
         for (int i = 0; i < n && r == 0; i++)
             r = copy_part(out, &parts[i], err);
-        report_end(out);
+        report_end(out, report_js);
         if (ferror(out) && r == 0) /* of the last write, while its reason is known */
             r = fe_err_set(err, errno ? errno : EIO, "%.200s: %s", output->name, strerror(errno));
     }

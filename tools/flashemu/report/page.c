@@ -71,6 +71,21 @@ void report_row(FILE *out, const char *name, const char *format, ...)
     fputs("</td></tr>\n", out);
 }
 
+void report_latencies(FILE *out, const char *name, const char *intro, double p50_ns, double p99_ns,
+                      double p999_ns, double most_ns)
+{
+    struct fe_unit unit = fe_quantity_unit(FE_TIME, most_ns);
+    char p50[FE_ROUNDED_MAX], p99[FE_ROUNDED_MAX], p999[FE_ROUNDED_MAX], most[FE_ROUNDED_MAX];
+    bool all = isfinite(p999_ns);
+
+    report_row(out, name, "%shalf within %s %s, 99 %% within %s %s, %s%s%s%s%sat most %s %s", intro,
+               fe_digits_text(p50_ns / unit.size, 4, p50), unit.name,
+               fe_digits_text(p99_ns / unit.size, 4, p99), unit.name, all ? "99.9 % within " : "",
+               all ? fe_digits_text(p999_ns / unit.size, 4, p999) : "", all ? " " : "",
+               all ? unit.name : "", all ? ", " : "",
+               fe_digits_text(most_ns / unit.size, 4, most), unit.name);
+}
+
 void report_table_end(FILE *out)
 {
     fputs("</table>\n", out);
@@ -135,16 +150,20 @@ static double value_of(const struct report_figures *file, const struct figure *f
     return isfinite(value) && value > 0 ? value : NAN;
 }
 
-static void cell_text(const struct figure *figure, double value, char text[FE_ROUNDED_MAX])
+/* All cells of a row have the unit of the largest value, and as many digits. */
+static void cell_text(const struct figure *figure, double value, double most,
+                      char text[FE_ROUNDED_MAX])
 {
+    struct fe_unit unit = fe_quantity_unit(figure->kind == TIME ? FE_TIME : FE_RATE, most);
+    char number[FE_ROUNDED_MAX];
+
     if (!isfinite(value))
         snprintf(text, FE_ROUNDED_MAX, "\xe2\x80\x93");
     else if (figure->kind == NUMBER)
-        snprintf(text, FE_ROUNDED_MAX, "%.3f", value);
-    else if (figure->kind == TIME)
-        fe_time_text(value, text);
+        fe_digits_text(value, 4, text);
     else
-        fe_rate_text(value, text);
+        snprintf(text, FE_ROUNDED_MAX, "%.20s %s", fe_digits_text(value / unit.size, 4, number),
+                 unit.name);
 }
 
 /* A row, if a file has the figure.  A cell is the value, and a bar for its share of the largest.
@@ -162,12 +181,12 @@ static void compare_row(FILE *out, const struct figure *figure, const struct rep
     }
     if (most == 0)
         return;
-    cell_text(figure, figure->more_is_better ? most : least, best);
-    cell_text(figure, figure->more_is_better ? least : most, worst);
+    cell_text(figure, figure->more_is_better ? most : least, most, best);
+    cell_text(figure, figure->more_is_better ? least : most, most, worst);
     fprintf(out, "<tr><th>%s</th>", figure->name);
     for (int i = 0; i < n; i++) {
         double value = value_of(&files[i], figure);
-        cell_text(figure, value, text);
+        cell_text(figure, value, most, text);
         fprintf(out, strcmp(best, worst) && !strcmp(text, best) ? "<td><b>%s</b>" : "<td>%s", text);
         if (isfinite(value))
             fprintf(out, "<i class=\"bar %s\" style=\"width:%.0f%%\"></i>", figure->class,
@@ -211,21 +230,24 @@ void report_compare(FILE *out, const struct report_figures *files, int n)
 
 /* --- the page --- */
 
-void report_begin(FILE *out, const char *title)
+void report_begin(FILE *out, const char *command, const char *title)
 {
     fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<title>", out);
     svg_text(out, title);
     fprintf(out, "</title>\n<meta charset=\"utf-8\"/>\n"
-                 "<meta name=\"generator\" content=\"flashemu report\"/>\n<meta name=\"viewport\" "
+                 "<meta name=\"generator\" content=\"flashemu %s\"/>\n<meta name=\"viewport\" "
                  "content=\"width=device-width, initial-scale=1\"/>\n"
-                 "<style>\n%s</style>\n</head>\n<body>\n<h1>", report_css);
+                 "<style>\n%s</style>\n</head>\n<body>\n<h1>", command, report_css);
     svg_text(out, title);
-    fputs("</h1>\n<p>Times are the device's.  1 KB is 1000 bytes.</p>\n", out);
+    fputs("</h1>\n", out);
 }
 
-void report_end(FILE *out)
+void report_end(FILE *out, const char *script)
 {
     fprintf(out, "<p class=\"foot\">flashemu %s: ", fe_version);
     svg_text(out, tool_origin().command);
-    fprintf(out, "</p>\n<script>\n%s</script>\n</body>\n</html>\n", report_js);
+    fputs("</p>\n", out);
+    if (script)
+        fprintf(out, "<script>\n%s</script>\n", script);
+    fputs("</body>\n</html>\n", out);
 }

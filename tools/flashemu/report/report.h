@@ -27,9 +27,9 @@ struct report_figures {
 
 /* --- page.c --- */
 
-/* The page up to its first section, and its end. */
-void report_begin(FILE *out, const char *title);
-void report_end(FILE *out);
+/* The page of a command up to its heading, and its end with a script; NULL = the page has none. */
+void report_begin(FILE *out, const char *command, const char *title);
+void report_end(FILE *out, const char *script);
 
 /* The table of the n files in this order, with a column for each. */
 void report_compare(FILE *out, const struct report_figures *files, int n);
@@ -43,6 +43,11 @@ void report_table_begin(FILE *out);
 void report_row(FILE *out, const char *name, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void report_table_end(FILE *out);
+
+/* A row of latencies in one unit: what half, 99 % and 99.9 % of the requests take at most, and all.
+ * p999 NAN: left out.  `intro` stands in front. */
+void report_latencies(FILE *out, const char *name, const char *intro, double p50_ns, double p99_ns,
+                      double p999_ns, double most_ns);
 
 /* Rows with the origin of a file, and its label for the comparison. */
 void report_origin(FILE *out, const struct fe_origin *origin, struct report_figures *ret);

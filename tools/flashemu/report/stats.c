@@ -49,7 +49,8 @@ static void print_latency(FILE *out, const json_t *stats)
 {
     static const char *const types[] = {"read", "write", "flush", "commit"};
     static const char *const names[] = {"p50", "p99", "p999", "max"};
-    char path[40], text[4][FE_ROUNDED_MAX];
+    double values[4];
+    char path[40];
 
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         bool known = true;
@@ -58,15 +59,13 @@ static void print_latency(FILE *out, const json_t *stats)
             continue;
         for (size_t k = 0; k < 4; k++) {
             snprintf(path, sizeof path, "latency_ns.%s.%s", types[i], names[k]);
-            double value = number(stats, path);
-            known = known && isfinite(value);
-            fe_time_text(value, text[k]);
+            values[k] = number(stats, path);
+            known = known && isfinite(values[k]);
         }
         if (!known)
             continue;
         snprintf(path, sizeof path, "host: %s latency", types[i]);
-        report_row(out, path, "half within %s, 99 %% within %s, 99.9 %% within %s, at most %s",
-                   text[0], text[1], text[2], text[3]);
+        report_latencies(out, path, "", values[0], values[1], values[2], values[3]);
     }
 }
 

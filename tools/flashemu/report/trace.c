@@ -138,8 +138,7 @@ static double rate(const struct report_trace *t, int type)
 
 static void print_type(FILE *out, const struct report_trace *t, int type)
 {
-    char size[FE_ROUNDED_MAX], mean[FE_ROUNDED_MAX], speed[FE_ROUNDED_MAX], p50[FE_ROUNDED_MAX],
-        p99[FE_ROUNDED_MAX], most[FE_ROUNDED_MAX], what[32];
+    char size[FE_ROUNDED_MAX], mean[FE_ROUNDED_MAX], speed[FE_ROUNDED_MAX], what[32];
     double n = (double)t->count[type];
 
     if (t->count[type] == 0)
@@ -158,27 +157,22 @@ static void print_type(FILE *out, const struct report_trace *t, int type)
     }
     if (t->n_latency[type]) {
         snprintf(what, sizeof what, "%s latency", report_types[type]);
-        report_row(out, what, "half within %s, 99 %% within %s, at most %s",
-                   fe_time_text(report_quantile(t, type, 0.5), p50),
-                   fe_time_text(report_quantile(t, type, 0.99), p99),
-                   fe_time_text(report_quantile(t, type, 1), most));
+        report_latencies(out, what, "", report_quantile(t, type, 0.5),
+                         report_quantile(t, type, 0.99), NAN, report_quantile(t, type, 1));
     }
 }
 
 static void print_commits(FILE *out, const struct report_trace *t)
 {
-    char p50[FE_ROUNDED_MAX], p99[FE_ROUNDED_MAX], p999[FE_ROUNDED_MAX], most[FE_ROUNDED_MAX];
     struct fe_hist h;
+    char count[32];
 
     fe_commits_latency(&t->commits, &h);
+    snprintf(count, sizeof count, "%llu: ", (unsigned long long)h.count);
     if (h.count)
-        report_row(out, "commits",
-                   "%llu: half within %s, 99 %% within %s, 99.9 %% within %s, at most %s",
-                   (unsigned long long)h.count,
-                   fe_time_text((double)fe_hist_quantile(&h, 500000), p50),
-                   fe_time_text((double)fe_hist_quantile(&h, 990000), p99),
-                   fe_time_text((double)fe_hist_quantile(&h, 999000), p999),
-                   fe_time_text((double)h.max, most));
+        report_latencies(out, "commits", count, (double)fe_hist_quantile(&h, 500000),
+                         (double)fe_hist_quantile(&h, 990000),
+                         (double)fe_hist_quantile(&h, 999000), (double)h.max);
 }
 
 static void print_numbers(FILE *out, const struct report_trace *t)

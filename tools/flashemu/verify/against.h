@@ -132,6 +132,9 @@ double against_error(const struct against_point *p);
 void against_print(const struct against *a, const struct fe_profile *profile);
 json_t *against_json(const struct against *a, const struct fe_profile *profile);
 
+/* The points and their percentiles as rows, in the form of verify_json: within 10 % is "ok". */
+json_t *against_page_json(const struct against *a, const struct fe_profile *profile);
+
 /* 0 if every test that there is has run, 1 if some have failed. */
 int against_code(const struct against *a);
 

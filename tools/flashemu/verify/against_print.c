@@ -86,21 +86,23 @@ static bool is_first(const struct against *a, size_t i)
     return true;
 }
 
-static void print_text(const struct against_point *p)
+enum { TEXT_MAX = 200 };
+
+/* The procedure with its parameters. */
+static const char *point_text(const struct against_point *p, char text[static TEXT_MAX])
 {
-    char text[200];
-    size_t n = (size_t)snprintf(text, sizeof text, "%s", p->procedure);
+    size_t n = (size_t)snprintf(text, TEXT_MAX, "%s", p->procedure);
     const char *key;
     json_t *value;
 
     json_object_foreach((json_t *)p->parameters, key, value) {
         char *word = json_is_string(value) ? NULL : json_dumps(value, JSON_ENCODE_ANY);
         const char *shown = word ? word : json_string_value(value);
-        if (n < sizeof text)
-            n += (size_t)snprintf(text + n, sizeof text - n, " %s=%s", key, shown ? shown : "");
+        if (n < TEXT_MAX)
+            n += (size_t)snprintf(text + n, TEXT_MAX - n, " %s=%s", key, shown ? shown : "");
         free(word);
     }
-    printf("  %-78s", text);
+    return text;
 }
 
 static void print_percentiles(const struct against_point *p)
@@ -125,8 +127,9 @@ static void print_percentiles(const struct against_point *p)
 static void print_point(const struct against_point *p)
 {
     double unit = strcmp(p->unit, "ns") == 0 ? 1e3 : 1e6;
+    char text[TEXT_MAX];
 
-    print_text(p);
+    printf("  %-78s", point_text(p, text));
     if (p->state == AGAINST_MEASURED)
         printf(" %9.4g %9.4g %-4s %+7.1f %%\n", p->published / unit, p->measured / unit,
                unit < 1e6 ? "us" : "MB/s", against_error(p));
@@ -222,4 +225,48 @@ json_t *against_json(const struct against *a, const struct fe_profile *profile)
                      fe_json_text(name, strlen(name)), "model", fe_json_text(model, strlen(model)),
                      "points", points, "procedures", procedures, "all",
                      share_json(sum_up(a, NULL)), "percentiles", share_json(sum_up_shares(a)));
+}
+
+/* A row of a page.  `what` is the reason why it was not compared. */
+static json_t *page_row(const char *name, double unit, double published, double measured,
+                        const char *what, const char *verdict)
+{
+    double error = 100 * (measured / published - 1);
+    json_t *o = json_pack("{s:o, s:s, s:s, s:f, s:f, s:s}", "id", fe_json_text(name, strlen(name)),
+                          "procedure", "", "unit", unit < 1e6 ? "us" : "MB/s", "published",
+                          published / unit, "tolerance_percent", NEAR, "verdict",
+                          verdict ? verdict : fabs(error) <= NEAR ? "ok" : "off");
+
+    json_object_set_new(o, "measured", verdict ? json_null() : json_real(measured / unit));
+    json_object_set_new(o, "reason", verdict ? fe_json_text(what, strlen(what)) : json_null());
+    return o;
+}
+
+static void add_page_rows(json_t *rows, const struct against_point *p)
+{
+    static const char *const verdicts[] = {"not run", NULL, "left out", "failed", "left out"};
+    double unit = strcmp(p->unit, "ns") == 0 ? 1e3 : 1e6;
+    char text[TEXT_MAX], share[TEXT_MAX + 40];
+
+    point_text(p, text);
+    json_array_append_new(rows, page_row(text, unit, p->published, p->measured, p->why,
+                                         verdicts[p->state]));
+    for (size_t i = 0; i < p->n_shares && p->state == AGAINST_MEASURED; i++) {
+        const struct against_share *s = &p->shares[i];
+        const char *why = against_share_reason(p, s);
+        snprintf(share, sizeof share, "%s, %.16s %% within", text, s->text);
+        json_array_append_new(rows, page_row(share, 1e3, s->published, s->measured, why,
+                                             *why ? "left out" : NULL));
+    }
+}
+
+json_t *against_page_json(const struct against *a, const struct fe_profile *profile)
+{
+    json_t *rows = json_array();
+    const char *name = profile->name, *model = profile->device.model;
+
+    for (size_t i = 0; i < a->n; i++)
+        add_page_rows(rows, &a->points[i]);
+    return json_pack("{s:o, s:o, s:o}", "profile", fe_json_text(name, strlen(name)), "model",
+                     fe_json_text(model, strlen(model)), "rows", rows);
 }

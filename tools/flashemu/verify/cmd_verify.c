@@ -2,9 +2,11 @@
  *
  * verify: measures the published figures of a profile again.
  */
+#include "output.h"
 #include "tool.h"
 #include "verify/against.h"
 #include "verify/kernel.h"
+#include "verify/page.h"
 #include "verify/plan.h"
 
 #include "base/guess.h"
@@ -34,6 +36,9 @@ static const char verify_help[] =
     "                       granted (A1, A2, C2 to C10, U1, U3, V6 to V90), and why not others\n"
     "  --quick              leaves out what takes minutes\n"
     "  --json               prints the same as JSON\n"
+    "  -o, --output FILE    also makes a page: each figure as published and as measured, with\n"
+    "                       those that are off first\n"
+    "  --force              replaces FILE whatever it is, except an input\n"
     "  --dry-run            prints the published figures and measures nothing\n"
     "  --list               prints the procedures, and where each of them runs\n"
     "  --kernel WAY         where to run filesystems and tools: vm, host (needs root),\n"
@@ -47,7 +52,7 @@ static const char verify_help[] =
 
 struct command {
     bool json, all, quick, list, verbose, dry, class;
-    const char *kernel, *dilate, *seed_text, *against, *sets;
+    const char *kernel, *dilate, *seed_text, *against, *sets, *path;
     uint64_t seed;
     struct verify_kernel k;
     const char **overrides;
@@ -55,7 +60,7 @@ struct command {
     char **wanted;
     int n_wanted;
     bool *used; /* for each of `wanted`: whether some profile has it */
-    json_t *profiles;
+    json_t *profiles, *of_page; /* what came out, for --json and for the page */
 };
 
 static int list_procedures(bool as_json)
@@ -99,6 +104,12 @@ static int worse(int a, int b)
     return TOOL_OK;
 }
 
+/* A page on standard output stands there alone. */
+static bool prints_text(const struct command *c)
+{
+    return !c->json && !(c->path && strcmp(c->path, "-") == 0);
+}
+
 /* Shows the results, even if the run was interrupted. */
 static int show_plan(struct command *c, const struct verify_plan *plan)
 {
@@ -108,10 +119,13 @@ static int show_plan(struct command *c, const struct verify_plan *plan)
         chosen |= plan->rows[i].state != VERIFY_LEFT_OUT;
     if (!chosen)
         return TOOL_OK;
-    if (c->json) {
-        if (json_array_append_new(c->profiles, verify_json(plan)) < 0)
-            return tool_error("out of memory");
-    } else {
+    json_t *o = c->json || c->path ? verify_json(plan) : NULL;
+    int r = (c->json ? json_array_append(c->profiles, o) : 0) +
+            (c->path ? json_array_append(c->of_page, o) : 0);
+    json_decref(o);
+    if (r < 0)
+        return tool_error("out of memory");
+    if (prints_text(c)) {
         verify_print(plan);
         fflush(stdout);
     }
@@ -245,7 +259,9 @@ static int verify_against(struct command *c, const char *name)
         code = r == -ECANCELED ? VERIFY_INTERRUPTED : r < 0 ? tool_fail(&err) : against_code(&a);
         if (c->json && json_array_append_new(c->profiles, against_json(&a, &profile)) < 0)
             code = tool_error("out of memory");
-        else if (!c->json)
+        if (c->path && json_array_append_new(c->of_page, against_page_json(&a, &profile)) < 0)
+            code = tool_error("out of memory");
+        if (prints_text(c))
             against_print(&a, &profile);
     }
     against_fini(&a);
@@ -326,6 +342,7 @@ static int parse_command(struct command *c, int *argc, char **argv, int *ret_cod
         {"dilate", 0, NULL, &c->dilate},   {"seed", 0, NULL, &c->seed_text},
         {"dry-run", 0, &c->dry, NULL},     {"against=FILE", 0, NULL, &c->against},
         {"sets=FILE", 0, NULL, &c->sets},  {"class", 0, &c->class, NULL},
+        {"output=FILE", 'o', NULL, &c->path}, {"force", 0, &output_force, NULL},
         {0},
     };
     const struct tool_args args = {.options = options, .help = verify_help};
@@ -340,6 +357,20 @@ static int parse_command(struct command *c, int *argc, char **argv, int *ret_cod
         return -1;
     if (c->sets && !c->against) {
         tool_error("verify: --sets %s: has no effect without --against", c->sets);
+        return -1;
+    }
+    const char *no_page = c->list ? "--list" : c->dry ? "--dry-run" : c->sets ? "--sets"
+                          : c->class ? "--class" : NULL;
+    if (c->path && no_page) {
+        tool_error("verify: -o %s: %s has no figures for a page", c->path, no_page);
+        return -1;
+    }
+    if (c->path && strcmp(c->path, "-") == 0 && c->json) {
+        tool_error("verify: --json and -o - cannot both be on standard output");
+        return -1;
+    }
+    if (output_force && !c->path) {
+        tool_error("verify: --force: has no effect without -o");
         return -1;
     }
     if (c->class && (c->all || c->against || c->list || c->dry || c->quick)) {
@@ -375,6 +406,41 @@ static int finish(struct command *c, int code)
     return worse(code, written);
 }
 
+/* Does what was asked for.  Returns the exit code. */
+static int run_command(struct command *c, char **argv)
+{
+    return verify_stopped() ? VERIFY_INTERRUPTED
+           : c->sets        ? verify_sets(c, argv[1])
+           : c->against     ? verify_against(c, argv[1])
+           : c->class       ? verify_class(c, argv[1])
+           : c->all         ? verify_all(c)
+                            : verify_profile(c, argv[1]);
+}
+
+/* The same, and makes the page if it was asked for.  Of a run that was interrupted, or that has shown
+ * no figure, there is none. */
+static int run_with_page(struct command *c, char **argv)
+{
+    const char *inputs[] = {c->all ? NULL : argv[1], c->against};
+    struct output page = {0};
+    struct fe_err err;
+
+    if (!c->path)
+        return finish(c, run_command(c, argv));
+    fe_err_init(&err);
+    if (output_open(&page, c->path, inputs, 2, &err) < 0)
+        return tool_fail(&err);
+    int code = run_command(c, argv), r = 0;
+    bool whole = code != VERIFY_INTERRUPTED && json_array_size(c->of_page) > 0 &&
+                 !tool_json_incomplete();
+    if (whole)
+        r = verify_page_write(page.file, c->of_page, c->against, &err);
+    int closed = output_close(&page, whole ? r : -ECANCELED, &err);
+    if (whole && closed < 0)
+        code = worse(code, tool_fail(&err));
+    return finish(c, code);
+}
+
 int cmd_verify(int argc, char **argv)
 {
     struct command c = {0};
@@ -389,18 +455,15 @@ int cmd_verify(int argc, char **argv)
         c.k.progress = isatty(STDERR_FILENO) != 0 && !tool_is_quiet();
         c.k.verbose = c.verbose;
         c.profiles = json_array();
-        if (!c.profiles)
+        c.of_page = json_array();
+        if (!c.profiles || !c.of_page)
             code = tool_error("out of memory");
         else if (!verify_kernel_init(&c.k, c.dry || c.against || c.class ? "none" : kernel))
             code = tool_error("--kernel %s: %sallowed are auto vm host none", kernel,
                               fe_guess_word(kernel, strlen(kernel), "auto vm host none", guess));
         else
-            code = finish(&c, verify_stopped() ? VERIFY_INTERRUPTED
-                              : c.sets         ? verify_sets(&c, argv[1])
-                              : c.against      ? verify_against(&c, argv[1])
-                              : c.class        ? verify_class(&c, argv[1])
-                              : c.all          ? verify_all(&c)
-                                               : verify_profile(&c, argv[1]));
+            code = run_with_page(&c, argv);
+        json_decref(c.of_page);
         json_decref(c.profiles);
     }
     free(c.overrides);

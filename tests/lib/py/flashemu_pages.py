@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What makes a page good, in a browser: wide and narrow, light and dark.
+
+A script that is added to a copy of each page measures what the browser has made of it.  The answer is
+the first thing with the class "top", a picture or a list of rows.
+"""
+
+import re
+
+from flashemu_browser import answers
+
+WIDTHS = (1280, 390)
+SCREEN = 900        # CSS pixels
+SMALLEST_TEXT = 9.0  # CSS pixels
+LEAST_CONTRAST = 4.5  # of text, as WCAG 2.1 has it for level AA
+
+MEASURE = r"""<script>
+function light(c) {
+  const v = c.match(/[\d.]+/g).slice(0, 3).map(x => x / 255)
+    .map(x => x <= 0.03928 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4);
+  return 0.2126 * v[0] + 0.7152 * v[1] + 0.0722 * v[2];
+}
+function contrast(a, b) {
+  const [x, y] = [light(a), light(b)];
+  return (Math.max(x, y) + 0.05) / (Math.min(x, y) + 0.05);
+}
+function behind(e) {
+  for (; e; e = e.parentElement) {
+    const c = getComputedStyle(e).backgroundColor;
+    if (c != "rgba(0, 0, 0, 0)") return c;
+  }
+  return "rgb(255, 255, 255)";
+}
+const root = document.documentElement, texts = [], outside = [];
+for (const e of document.querySelectorAll("body *")) {
+  const own = [...e.childNodes].some(n => n.nodeType == 3 && n.data.trim());
+  if (!own || e.closest("title, script, style")) continue;
+  const style = getComputedStyle(e), drawn = e instanceof SVGTextElement;
+  texts.push({size: parseFloat(style.fontSize) * (drawn ? Math.hypot(e.getScreenCTM().a, e.getScreenCTM().b) : 1),
+    contrast: e.classList.contains("quiet") ? 99 : contrast(drawn ? style.fill : style.color,
+      behind(e)), text: e.textContent.slice(0, 40)});
+  if (drawn) {
+    const a = e.getBoundingClientRect(), b = e.ownerSVGElement.getBoundingClientRect();
+    if (a.left < b.left - 1 || a.right > b.right + 1 || a.top < b.top - 1 ||
+        a.bottom > b.bottom + 1) outside.push(e.textContent);
+  }
+}
+const marks = [...document.querySelectorAll("svg rect, svg circle, svg polygon")]
+  .filter(e => !e.classList.contains("key"));
+parent.postMessage(JSON.stringify({
+  width: innerWidth, scroll: Math.max(root.scrollWidth, document.body.scrollWidth),
+  dark: matchMedia("(prefers-color-scheme:dark)").matches, outside: outside,
+  high: root.scrollHeight, figure: document.querySelector(".top .rows, .top svg").getBoundingClientRect().bottom,
+  small: texts.sort((a, b) => a.size - b.size)[0],
+  pale: [...texts].sort((a, b) => a.contrast - b.contrast)[0],
+  marks: marks.length, dumb: marks.filter(e => !e.querySelector("title")?.textContent).length,
+  loaded: performance.getEntriesByType("resource").length}), "*");
+</script>"""
+
+def faults(got, width, dark):
+    """The names of what is wrong with a page, of which the browser says this."""
+    rules = {
+        "width": got["width"] == width, "dark": got["dark"] == dark, "loaded": got["loaded"] == 0,
+        "scroll": got["scroll"] <= width,
+        # On a desk the figure that answers is seen at once, and the rest is at most three screens.
+        "below": width < WIDTHS[0] or got["figure"] <= SCREEN,
+        "long": width < WIDTHS[0] or got["high"] <= 3 * SCREEN,
+        "small": got["small"]["size"] >= SMALLEST_TEXT,
+        "pale": got["pale"]["contrast"] >= LEAST_CONTRAST,
+        "marks": got["marks"] > 0, "dumb": got["dumb"] == 0, "outside": got["outside"] == []}
+    return {rule for rule, kept in rules.items() if not kept}
+
+
+def found_faults(texts):
+    """For each page with one of these texts, what is wrong with it in any width and colour, and
+    what the browser says there."""
+    shown = [(i, width) for i in range(len(texts)) for width in WIDTHS]
+    found = [{} for _ in texts]
+    for dark in (False, True):
+        got = answers([(texts[i], width) for i, width in shown], MEASURE, dark)
+        for (i, width), answer in zip(shown, got):
+            for fault in faults(answer, width, dark):
+                found[i][fault] = (width, "dark" if dark else "light", answer)
+    return found
+
+
+def links(text):
+    """The words of a page that may load something."""
+    text = re.sub(r'<a href="[a-z./]*index.html">', "", text)  # to a page of the same result
+    return {word for word in ("<script", "<link", "<img", "<iframe", "src=", "href=", "url(",
+                              "@import") if word in text}
+
+
+def check(pages):
+    """{name: page}, all in all widths and colours."""
+    for (name, text), found in zip(pages.items(), found_faults(list(pages.values()))):
+        assert not links(text), (name, links(text))
+        assert not found, (name, found)
