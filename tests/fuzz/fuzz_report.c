@@ -19,7 +19,7 @@
 enum { MAX_FILES = 3, MAX_DEPTH = 32, SEPARATOR = 0x1c };
 
 static const char allowed[] = " html head title meta style script body section div h1 h2 h3 p b i "
-                              "small span table tr th td figure figcaption svg g text path rect ";
+                              "small span details summary table tr th td figure figcaption svg g text path rect ";
 
 /* Puts the name of the element that begins at p, after "<" or "</", into buf.  Returns the length
  * of the name. */
