@@ -236,14 +236,15 @@ static bool run_named(const char *id, int *failed)
 {
     struct filter f = {ALL, ALL, ALL, ALL, ALL};
     uint64_t seed;
-    uint32_t geometry;
-    char name[32];
-    int n = sscanf(id, "%" SCNu64 ":%u:%31[a-z]:%" SCNd64 ":%" SCNd64 ":%" SCNd64 ":%" SCNd64
-                   ":%" SCNd64, &seed, &geometry, name, &f.request, &f.op, &f.outcome, &f.op2,
-                   &f.outcome2);
-    if ((n != 3 && n != 6 && n != 8) || fe_ftl_find(name) < 0)
+    uint32_t geometry, type;
+    const char *more = ft_case_parse(id, &seed, &geometry, &type);
+    if (!more)
         return false;
-    *failed += run_case(seed, geometry, (uint32_t)fe_ftl_find(name), &f, 4);
+    int n = sscanf(more, ":%" SCNd64 ":%" SCNd64 ":%" SCNd64 ":%" SCNd64 ":%" SCNd64, &f.request,
+                   &f.op, &f.outcome, &f.op2, &f.outcome2);
+    if (*more && n != 3 && n != 5)
+        return false;
+    *failed += run_case(seed, geometry, type, &f, 4);
     return true;
 }
 
@@ -259,7 +260,7 @@ int main(int argc, char **argv)
         if (strcmp(argv[i], "--long") == 0)
             seeds = 60;
         else if (strcmp(argv[i], "--part") == 0 && i + 1 < argc)
-            good = sscanf(argv[++i], "%u/%u", &part, &parts) == 2 && part >= 1 && part <= parts;
+            good = ft_part_parse(argv[++i], &part, &parts);
         else
             good = named = run_named(argv[i], &failed);
     }

@@ -183,12 +183,11 @@ static int run_point(uint64_t seed, uint32_t geometry, uint32_t type, uint32_t c
 static bool run_named(const char *id, int *failed, uint64_t *n_cuts)
 {
     uint64_t seed;
-    uint32_t geometry, cut;
-    char name[32];
-    if (sscanf(id, "%" SCNu64 ":%u:%31[a-z]:%u", &seed, &geometry, name, &cut) != 4 ||
-        fe_ftl_find(name) < 0)
+    uint32_t geometry, type, cut;
+    const char *more = ft_case_parse(id, &seed, &geometry, &type);
+    if (!more || sscanf(more, ":%u", &cut) != 1)
         return false;
-    *failed += run_point(seed, geometry, (uint32_t)fe_ftl_find(name), cut, n_cuts);
+    *failed += run_point(seed, geometry, type, cut, n_cuts);
     return true;
 }
 

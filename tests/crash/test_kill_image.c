@@ -95,12 +95,11 @@ static int run_case(uint64_t seed, uint32_t geometry, uint32_t type, uint64_t *n
 static bool run_named(const char *id, int *failed, uint64_t *n_kills)
 {
     uint64_t seed;
-    uint32_t geometry;
-    char name[32];
-    if (sscanf(id, "%" SCNu64 ":%u:%31[a-z]", &seed, &geometry, name) != 3 ||
-        fe_ftl_find(name) < 0)
+    uint32_t geometry, type;
+    const char *more = ft_case_parse(id, &seed, &geometry, &type);
+    if (!more || *more)
         return false;
-    *failed += run_case(seed, geometry, (uint32_t)fe_ftl_find(name), n_kills);
+    *failed += run_case(seed, geometry, type, n_kills);
     return true;
 }
 

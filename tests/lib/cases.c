@@ -286,17 +286,32 @@ static void run_case(uint64_t seed, uint32_t geometry, uint32_t type, struct tal
     }
 }
 
+const char *ft_case_parse(const char *id, uint64_t *seed, uint32_t *geometry, uint32_t *type)
+{
+    char name[32];
+    int n = 0;
+    if (sscanf(id, "%" SCNu64 ":%" SCNu32 ":%31[a-z]%n", seed, geometry, name, &n) != 3 ||
+        fe_ftl_find(name) < 0 || (id[n] != '\0' && id[n] != ':'))
+        return NULL;
+    *type = (uint32_t)fe_ftl_find(name);
+    return id + n;
+}
+
+bool ft_part_parse(const char *text, uint32_t *part, uint32_t *parts)
+{
+    return sscanf(text, "%u/%u", part, parts) == 2 && *part >= 1 && *part <= *parts;
+}
+
 static bool run_named(const char *id, struct tally *t, const char *(*fn)(const struct ft_case *c))
 {
     uint64_t seed;
-    uint32_t geometry;
-    char name[32];
-    if (sscanf(id, "%" SCNu64 ":%" SCNu32 ":%31s", &seed, &geometry, name) != 3 ||
-        fe_ftl_find(name) < 0) {
+    uint32_t geometry, type;
+    const char *more = ft_case_parse(id, &seed, &geometry, &type);
+    if (!more || *more) {
         fprintf(stderr, "%s: a case is SEED:GEOMETRY:STRATEGY\n", id);
         return false;
     }
-    run_case(seed, geometry, (uint32_t)fe_ftl_find(name), t, fn);
+    run_case(seed, geometry, type, t, fn);
     return true;
 }
 
@@ -347,7 +362,7 @@ int ft_cases_main(int argc, char **argv, uint32_t n_geometries, uint32_t seeds,
         if (strcmp(argv[i], "--long") == 0) {
             is_long = true;
         } else if (strcmp(argv[i], "--part") == 0 && i + 1 < argc) {
-            good = sscanf(argv[++i], "%u/%u", &part, &parts) == 2 && part >= 1 && part <= parts;
+            good = ft_part_parse(argv[++i], &part, &parts);
         } else {
             named = true;
             good = run_named(argv[i], &t, fn);

@@ -28,6 +28,13 @@ struct ft_case {
  * was tried for this shape. */
 bool ft_case_make(struct ft_case *c, uint64_t seed, uint32_t geometry, uint32_t type);
 
+/* Splits SEED:GEOMETRY:STRATEGY.  Returns what stands behind, "" or a text that begins with ':', or
+ * NULL if the id is none. */
+const char *ft_case_parse(const char *id, uint64_t *seed, uint32_t *geometry, uint32_t *type);
+
+/* Reads "K/N", the K-th of N parts; false if it is none. */
+bool ft_part_parse(const char *text, uint32_t *part, uint32_t *parts);
+
 /* Draws all parameters of translation layers.  type, unit_size, sector_size and [nand] of *p must
  * be set before.  The strategy may refuse the result. */
 void ft_case_draw_ftl(struct fe_profile *p, struct ft_rand *r);

@@ -31,6 +31,17 @@ struct fe_profile ft_device_linked(const char *strategy)
     return p;
 }
 
+struct fe_profile ft_device_dies(uint32_t dies, uint32_t queue_depth)
+{
+    struct fe_profile p = ft_device_profile("page");
+    p.nand.channels = dies;
+    p.nand.bus_rate = 0;
+    p.link.queue_depth = queue_depth;
+    p.link.max_transfer = 64 * PAGE;
+    p.device.used = p.device.capacity;
+    return p;
+}
+
 struct fe_device *ft_device_make(const struct fe_profile *p, bool power_cuts)
 {
     struct fe_device_options opt = {.seed = 1, .payload = true, .power_cuts = power_cuts};

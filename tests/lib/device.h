@@ -16,6 +16,10 @@ struct fe_profile ft_device_profile(const char *strategy);
  * on the link, which transfers 1 byte a ns. */
 struct fe_profile ft_device_linked(const char *strategy);
 
+/* The same by pages with so many channels of one die each, used, and without time but that of the
+ * cells.  Page i lies on die i % dies. */
+struct fe_profile ft_device_dies(uint32_t dies, uint32_t queue_depth);
+
 /* Makes a device with payload and seed 1.  Ends the test if that fails. */
 struct fe_device *ft_device_make(const struct fe_profile *p, bool power_cuts);
 

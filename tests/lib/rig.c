@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "lib/rig.h"
 
+#include "lib/unit.h"
+
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 static void keep(void *ctx, struct fe_op *ops, uint32_t n)
 {
@@ -113,6 +113,25 @@ void ft_rig_fini(struct ft_rig *rig)
     fe_medium_destroy(rig->medium);
     fe_store_destroy(rig->store);
     free(rig->log);
+}
+
+enum fe_status ft_rig_prog(struct ft_rig *rig, fe_ppn ppn)
+{
+    uint8_t data[4096];
+    assert_true(rig->geo.page_bytes <= sizeof data);
+    memset(data, (int)(ppn + 1), sizeof data);
+    return fe_medium_prog(rig->medium, ppn, ppn, 0, FE_PPN_NONE, 0, rig->geo.page_bytes, data);
+}
+
+uint32_t ft_rig_wrong_bits(struct ft_rig *rig, fe_ppn ppn, enum fe_status want)
+{
+    uint8_t buf[4096];
+    uint32_t n = 0;
+    assert_true(rig->geo.page_bytes <= sizeof buf);
+    assert_int_equal(fe_medium_read(rig->medium, ppn, 0, rig->geo.page_bytes, buf), want);
+    for (uint32_t i = 0; i < rig->geo.page_bytes; i++)
+        n += (uint32_t)__builtin_popcount(buf[i] ^ (uint8_t)(ppn + 1));
+    return n;
 }
 
 void ft_rig_clear(struct ft_rig *rig)

@@ -20,6 +20,7 @@
  *
  *     test_damaged [--part K/N | KIND:CASE...]     cases that are named run in this process
  */
+#include "lib/cases.h"
 #include "lib/image_kinds.h"
 #include "lib/rand.h"
 
@@ -576,7 +577,7 @@ int main(int argc, char **argv)
         b.has_cache[kind] = has_key(kind, "cache.size");
     if (argc == 3 && strcmp(argv[1], "--part") == 0) {
         first = 3;
-        if (sscanf(argv[2], "%u/%u", &part, &parts) != 2 || part < 1 || part > parts) {
+        if (!ft_part_parse(argv[2], &part, &parts)) {
             fprintf(stderr, "usage: %s [--part K/N | KIND:CASE...]\n", argv[0]);
             return 2;
         }

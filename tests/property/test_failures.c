@@ -15,6 +15,7 @@
  * A failing case prints its id.  WHAT is spared-program, spared-erase, end-program, end-erase or
  * chance.  Cases that are given as arguments run alone.
  */
+#include "lib/cases.h"
 #include "lib/ftl_params.h"
 #include "lib/rand.h"
 
@@ -324,7 +325,7 @@ int main(int argc, char **argv)
         if (strcmp(argv[i], "--long") == 0) {
             is_long = true;
         } else if (strcmp(argv[i], "--part") == 0 && i + 1 < argc) {
-            if (sscanf(argv[++i], "%u/%u", &part, &parts) != 2 || part < 1 || part > parts) {
+            if (!ft_part_parse(argv[++i], &part, &parts)) {
                 fprintf(stderr, "%s: K/N is wanted\n", argv[i]);
                 return 2;
             }

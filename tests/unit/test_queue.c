@@ -13,27 +13,10 @@
 
 enum { PAGE = 2048, TR = 25000, TPROG = 200000 };
 
-static struct fe_profile make_profile(uint32_t dies, uint32_t depth)
-{
-    struct fe_profile p = ft_device_profile("page");
-    p.nand.channels = dies;
-    p.nand.blocks_per_plane = 24;
-    p.nand.bus_rate = 0;
-    p.link.queue_depth = depth;
-    p.link.max_transfer = 64 * PAGE;
-    p.device.used = p.device.capacity;
-    return p;
-}
-
 static struct fe_reply submit(struct fe_device *dev, enum fe_req_type type, uint64_t now,
                               uint64_t page, uint64_t pages, bool fua)
 {
-    struct fe_request req = {
-        .type = type, .offset = page * PAGE, .len = pages * PAGE, .fua = fua};
-    struct fe_reply reply;
-    assert_int_equal(fe_device_submit(dev, now, &req, &reply), 0);
-    assert_int_equal(reply.status, FE_OK);
-    return reply;
+    return ft_device_submit(dev, type, now, page * PAGE, pages * PAGE, NULL, fua);
 }
 
 static uint64_t busy(const struct fe_device *dev)
@@ -48,7 +31,7 @@ static uint64_t busy(const struct fe_device *dev)
 static void check_reads(uint32_t dies, uint32_t depth, uint32_t queue, uint32_t step,
                         const uint32_t *expect, uint32_t n)
 {
-    struct fe_profile p = make_profile(dies, depth);
+    struct fe_profile p = ft_device_dies(dies, depth);
     p.link.queue = queue;
     struct fe_device *dev = ft_device_make(&p, false);
     for (uint32_t i = 0; i < n; i++) {
@@ -94,7 +77,7 @@ static void test_queue_in_turn_writes(void **state)
 {
     (void)state;
     for (int behind = 0; behind < 2; behind++) {
-        struct fe_profile p = make_profile(4, 4);
+        struct fe_profile p = ft_device_dies(4, 4);
         uint64_t answer = behind ? 0 : TPROG, end = PAGE + TPROG;
         p.link.queue = FE_QUEUE_IN_TURN;
         p.link.bandwidth = 1000000000;
@@ -117,7 +100,7 @@ static void test_queue_in_turn_writes(void **state)
 static void test_queue_in_turn_overhead(void **state)
 {
     (void)state;
-    struct fe_profile p = make_profile(4, 4);
+    struct fe_profile p = ft_device_dies(4, 4);
     uint64_t overhead = 3 * PAGE, end = overhead + PAGE + TPROG;
     p.link.queue = FE_QUEUE_IN_TURN;
     p.link.bandwidth = 1000000000;
@@ -144,7 +127,7 @@ static void test_read_buffer_is_sent_when_it_is_full(void **state)
     static const uint64_t buffer[] = {0, 2 * PAGE, 8 * PAGE};
     for (int b = 0; b < 3; b++)
         for (uint64_t n = 1; n <= 4; n++) {
-            struct fe_profile p = make_profile(1, 1);
+            struct fe_profile p = ft_device_dies(1, 1);
             p.link.bandwidth = 1000000000;
             p.link.read_buffer = buffer[b];
             struct fe_device *dev = ft_device_make(&p, false);
@@ -162,7 +145,7 @@ static void test_queue_costs_a_host_with_one_request(void **state)
 {
     (void)state;
     for (uint32_t queue = 0; queue < FE_N_QUEUES; queue++) {
-        struct fe_profile p = make_profile(4, 32);
+        struct fe_profile p = ft_device_dies(4, 32);
         p.link.queue = queue;
         p.link.command_overhead_ns = 1000;
         p.link.task_overhead_ns = 700;
@@ -183,7 +166,7 @@ static void test_queue_in_order_waits_and_any_order_overtakes(void **state)
 {
     (void)state;
     for (uint32_t queue = 0; queue < FE_QUEUE_OFF; queue++) {
-        struct fe_profile p = make_profile(2, 4);
+        struct fe_profile p = ft_device_dies(2, 4);
         p.link.queue = queue;
         p.link.bandwidth = 1000000000;
         struct fe_device *dev = ft_device_make(&p, false);
@@ -198,7 +181,7 @@ static void test_queue_in_order_waits_and_any_order_overtakes(void **state)
 
 static struct fe_profile make_behind(uint32_t pages)
 {
-    struct fe_profile p = make_profile(1, 1);
+    struct fe_profile p = ft_device_dies(1, 1);
     p.device.used = 0;
     p.link.bandwidth = 1000000000;
     p.cache = (struct fe_cache_params){.write_behind = pages * PAGE, .volatile_ = true};
@@ -345,7 +328,7 @@ static void test_pause_ends_a_run_when_nothing_is_left(void **state)
     (void)state;
     for (uint32_t behind = 0; behind < 2; behind++)
         for (uint64_t late = 0; late < 2; late++) {
-            struct fe_profile p = behind ? make_behind(1) : make_profile(1, 1);
+            struct fe_profile p = behind ? make_behind(1) : ft_device_dies(1, 1);
             with_runs(&p);
             struct fe_device *dev = ft_device_make(&p, false);
             submit(dev, FE_REQ_WRITE, 0, 0, 1, false);
@@ -361,7 +344,7 @@ static void test_pause_ends_a_run_when_nothing_is_left(void **state)
 static void test_pause_needs_a_host_that_knows(void **state)
 {
     (void)state;
-    struct fe_profile p = make_profile(1, 1);
+    struct fe_profile p = ft_device_dies(1, 1);
     with_runs(&p);
     p.link.queue = FE_QUEUE_OFF;
     p.link.busy_poll_ns = SLC + 30000;
@@ -459,7 +442,7 @@ static void test_behind_end_of_life_is_no_early_answer(void **state)
 static void test_reliable_write_costs_the_controller_time(void **state)
 {
     (void)state;
-    struct fe_profile p = make_profile(2, 4);
+    struct fe_profile p = ft_device_dies(2, 4);
     p.cache.reliable_ns = 70000;
     struct fe_device *dev = ft_device_make(&p, false);
     assert_int_equal(submit(dev, FE_REQ_WRITE, 0, 0, 1, false).complete_ns, TPROG);
@@ -479,7 +462,7 @@ static void test_reliable_write_leaves_pages_old_or_new(void **state)
     memset(old, 1, sizeof old);
     memset(new, 2, sizeof new);
     for (uint64_t at = 0; at <= ANSWER + STEP; at += STEP) {
-        struct fe_profile p = make_profile(2, 4);
+        struct fe_profile p = ft_device_dies(2, 4);
         p.cache.reliable_ns = 70000;
         p.link.bandwidth = UINT64_C(100000000); /* 20.48 us for a page */
         struct fe_device *dev = ft_device_make(&p, true);
@@ -514,7 +497,7 @@ static void test_one_shot_program(void **state)
 {
     static const uint64_t expect[6] = {0, 0, 600000, 600000, 600000, 1200000};
     (void)state;
-    struct fe_profile p = make_profile(1, 1);
+    struct fe_profile p = ft_device_dies(1, 1);
     p.nand.cell = FE_CELL_TLC;
     p.nand.tPROG_ns[0] = p.nand.tPROG_ns[1] = 0;
     p.nand.tPROG_ns[2] = 600000;

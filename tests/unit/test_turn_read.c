@@ -10,27 +10,10 @@
 
 enum { PAGE = 2048, TR = 25000, TPROG = 200000 };
 
-static struct fe_profile make_profile(uint32_t dies, uint32_t depth)
-{
-    struct fe_profile p = ft_device_profile("page");
-    p.nand.channels = dies;
-    p.nand.blocks_per_plane = 24;
-    p.nand.bus_rate = 0;
-    p.link.queue_depth = depth;
-    p.link.max_transfer = 64 * PAGE;
-    p.device.used = p.device.capacity;
-    return p;
-}
-
 static struct fe_reply submit(struct fe_device *dev, enum fe_req_type type, uint64_t now,
                               uint64_t page, uint64_t pages, bool fua)
 {
-    struct fe_request req = {
-        .type = type, .offset = page * PAGE, .len = pages * PAGE, .fua = fua};
-    struct fe_reply reply;
-    assert_int_equal(fe_device_submit(dev, now, &req, &reply), 0);
-    assert_int_equal(reply.status, FE_OK);
-    return reply;
+    return ft_device_submit(dev, type, now, page * PAGE, pages * PAGE, NULL, fua);
 }
 
 /* Long reads wait for the one before, also one that they continue; short ones and writes do not.
@@ -52,7 +35,7 @@ static void test_turn_read_of_long_reads(void **state)
         {PAGE, 2, FE_QUEUE_OFF, {1, 2, 3, 4}},
     };
     for (size_t c = 0; c < ft_array_len(cases); c++) {
-        struct fe_profile p = make_profile(4, 4);
+        struct fe_profile p = ft_device_dies(4, 4);
         p.link.queue = cases[c].queue;
         p.link.turn_read = cases[c].turn_read;
         struct fe_device *dev = ft_device_make(&p, false);
@@ -64,7 +47,7 @@ static void test_turn_read_of_long_reads(void **state)
         }
         fe_device_destroy(dev);
     }
-    struct fe_profile p = make_profile(4, 4);
+    struct fe_profile p = ft_device_dies(4, 4);
     p.link.turn_read = PAGE;
     struct fe_device *dev = ft_device_make(&p, false);
     for (uint32_t i = 0; i < 2; i++)

@@ -27,28 +27,10 @@ static void setup(struct ft_rig *rig, const struct fe_wear_params *w)
     assert_int_equal(rig->geo.n_chip_blocks, 10);
 }
 
-static enum fe_status prog(struct ft_rig *rig, fe_ppn ppn)
-{
-    uint8_t data[PAGE];
-    memset(data, (int)(ppn + 1), sizeof data);
-    return fe_medium_prog(rig->medium, ppn, ppn, 0, FE_PPN_NONE, 0, PAGE, data);
-}
-
 static void fill(struct ft_rig *rig, fe_peb peb)
 {
     for (uint32_t i = 0; i < B; i++)
-        assert_int_equal(prog(rig, peb * B + i), FE_OK);
-}
-
-/* Bits in which the page differs from what prog() wrote. */
-static uint32_t wrong_bits(struct ft_rig *rig, fe_ppn ppn, enum fe_status want)
-{
-    uint8_t buf[PAGE];
-    uint32_t n = 0;
-    assert_int_equal(fe_medium_read(rig->medium, ppn, 0, PAGE, buf), want);
-    for (uint32_t i = 0; i < PAGE; i++)
-        n += (uint32_t)__builtin_popcount(buf[i] ^ (uint8_t)(ppn + 1));
-    return n;
+        assert_int_equal(ft_rig_prog(rig, peb * B + i), FE_OK);
 }
 
 static void expect_ops(struct ft_rig *rig, const char *want)
@@ -128,10 +110,10 @@ static void test_wear_failed_program_moves_the_block(void **state)
     uint32_t n;
     w.fail_program = 3;
     setup(&rig, &w);
-    assert_int_equal(prog(&rig, 4), FE_OK);
-    assert_int_equal(prog(&rig, 5), FE_OK);
+    assert_int_equal(ft_rig_prog(&rig, 4), FE_OK);
+    assert_int_equal(ft_rig_prog(&rig, 5), FE_OK);
     ft_rig_clear(&rig);
-    assert_int_equal(prog(&rig, 6), FE_OK);
+    assert_int_equal(ft_rig_prog(&rig, 6), FE_OK);
     const struct fe_op *ops = ft_rig_ops(&rig, &n);
     assert_int_equal(n, 8); /* the failed one, two copies between barriers, the page again */
     assert_int_equal(ops[3].ppn, FE_PPN_NONE);
@@ -145,9 +127,9 @@ static void test_wear_failed_program_moves_the_block(void **state)
     assert_int_equal(fe_medium_chip_block(rig.medium, 9), 1);
     assert_true(fe_medium_is_bad(rig.medium, 9));
     assert_false(fe_medium_is_bad(rig.medium, 1));
-    assert_int_equal(prog(&rig, 7), FE_OK);
+    assert_int_equal(ft_rig_prog(&rig, 7), FE_OK);
     for (fe_ppn ppn = 4; ppn < 8; ppn++)
-        assert_int_equal(wrong_bits(&rig, ppn, FE_OK), 0);
+        assert_int_equal(ft_rig_wrong_bits(&rig, ppn, FE_OK), 0);
     ft_rig_fini(&rig);
 }
 
@@ -158,17 +140,17 @@ static void test_wear_failed_copy_takes_the_next_spare(void **state)
     struct ft_rig rig;
     struct fe_wear_params w = plain;
     setup(&rig, &w);
-    assert_int_equal(prog(&rig, 4), FE_OK);
-    assert_int_equal(prog(&rig, 5), FE_OK);
+    assert_int_equal(ft_rig_prog(&rig, 4), FE_OK);
+    assert_int_equal(ft_rig_prog(&rig, 5), FE_OK);
     w.program_fail_ppm = 1000000;
     fe_wear_set(rig.medium, &w);
     ft_rig_clear(&rig);
-    assert_int_equal(prog(&rig, 6), FE_PROG_FAILED); /* all of them fail */
+    assert_int_equal(ft_rig_prog(&rig, 6), FE_PROG_FAILED); /* all of them fail */
     expect_ops(&rig, "PBRpBRpB");
     assert_true(rig.medium->eol);
     assert_int_equal(spares(rig.medium), 0);
     assert_int_equal(fe_medium_next_page(rig.medium, 1), 2);
-    assert_int_equal(wrong_bits(&rig, 5, FE_OK), 0);
+    assert_int_equal(ft_rig_wrong_bits(&rig, 5, FE_OK), 0);
     ft_rig_fini(&rig);
 }
 
@@ -194,7 +176,7 @@ static void test_wear_blocks_die_after_their_endurance(void **state)
     assert_int_equal(fe_medium_erase(rig.medium, 2), FE_ERASE_FAILED);
     assert_true(rig.medium->eol);
     assert_int_equal(fe_medium_next_page(rig.medium, 2), B);
-    assert_int_equal(wrong_bits(&rig, 2 * B, FE_OK), 0);
+    assert_int_equal(ft_rig_wrong_bits(&rig, 2 * B, FE_OK), 0);
     ft_rig_fini(&rig);
 }
 
@@ -241,14 +223,14 @@ static void test_wear_slow_repeats_and_keeps_everything(void **state)
     ft_rig_clear(&rig);
     assert_int_equal(fe_medium_erase(rig.medium, 2), FE_OK);
     expect_ops(&rig, "EBEE");
-    assert_int_equal(prog(&rig, 2 * B), FE_OK);
+    assert_int_equal(ft_rig_prog(&rig, 2 * B), FE_OK);
     expect_ops(&rig, "PPP");
     assert_int_equal(fe_medium_erase(rig.medium, 2), FE_OK);
     expect_ops(&rig, "EEE");
-    assert_int_equal(prog(&rig, 3 * B), FE_OK); /* others are as before */
+    assert_int_equal(ft_rig_prog(&rig, 3 * B), FE_OK); /* others are as before */
     expect_ops(&rig, "P");
     fill(&rig, 2);
-    assert_int_equal(wrong_bits(&rig, 2 * B, FE_OK), 0);
+    assert_int_equal(ft_rig_wrong_bits(&rig, 2 * B, FE_OK), 0);
     assert_false(rig.medium->eol);
     assert_true(fe_medium_block(rig.medium, 2)->marks & FE_MARK_FAILED);
     ft_rig_fini(&rig);
@@ -266,11 +248,11 @@ static void test_wear_silent_loses_without_a_word(void **state)
     assert_int_equal(fe_wear_set_cycles(rig.medium, 2, 10, NULL), 0);
     assert_int_equal(fe_medium_erase(rig.medium, 2), FE_OK);
     fill(&rig, 2);
-    assert_true(wrong_bits(&rig, 2 * B, FE_OK) > 0);
+    assert_true(ft_rig_wrong_bits(&rig, 2 * B, FE_OK) > 0);
     assert_int_equal(fe_medium_prog(rig.medium, 0, 5, 0, 2 * B, 0, 0, NULL), FE_OK);
-    assert_true(wrong_bits(&rig, 0, FE_OK) > 0); /* nor does a copy heal it */
-    assert_int_equal(prog(&rig, 1), FE_OK);
-    assert_int_equal(wrong_bits(&rig, 1, FE_OK), 0);
+    assert_true(ft_rig_wrong_bits(&rig, 0, FE_OK) > 0); /* nor does a copy heal it */
+    assert_int_equal(ft_rig_prog(&rig, 1), FE_OK);
+    assert_int_equal(ft_rig_wrong_bits(&rig, 1, FE_OK), 0);
     assert_int_equal(rig.medium->counters.ecc_uncorrectable, 0);
     ft_rig_fini(&rig);
 }
@@ -282,11 +264,11 @@ static void test_wear_flips_are_corrected_up_to_the_code(void **state)
     setup(&rig, &plain);
     fill(&rig, 1);
     assert_int_equal(fe_wear_flip(rig.medium, 5, 4, NULL), 0);
-    assert_int_equal(wrong_bits(&rig, 5, FE_CORRECTED), 0);
-    assert_int_equal(wrong_bits(&rig, 4, FE_OK), 0);
+    assert_int_equal(ft_rig_wrong_bits(&rig, 5, FE_CORRECTED), 0);
+    assert_int_equal(ft_rig_wrong_bits(&rig, 4, FE_OK), 0);
     assert_int_equal(rig.medium->counters.ecc_corrected, 1);
     assert_int_equal(fe_wear_flip(rig.medium, 5, 1, NULL), 0);
-    assert_int_equal(wrong_bits(&rig, 5, FE_UNCORRECTABLE), 5);
+    assert_int_equal(ft_rig_wrong_bits(&rig, 5, FE_UNCORRECTABLE), 5);
     assert_int_equal(rig.medium->counters.ecc_uncorrectable, 1);
     /* the second codeword is good */
     assert_int_equal(fe_medium_read(rig.medium, 5, 256, 256, NULL), FE_OK);
@@ -299,7 +281,7 @@ static void test_wear_flips_are_corrected_up_to_the_code(void **state)
     assert_int_equal(fe_medium_read(rig.medium, 1, 0, PAGE, NULL), FE_OK);
     assert_int_equal(fe_medium_erase(rig.medium, 1), FE_OK);
     fill(&rig, 1);
-    assert_int_equal(wrong_bits(&rig, 5, FE_OK), 0);
+    assert_int_equal(ft_rig_wrong_bits(&rig, 5, FE_OK), 0);
     ft_rig_fini(&rig);
 }
 
@@ -373,7 +355,7 @@ static void test_wear_without_a_code_bits_are_wrong(void **state)
     setup(&rig, &w);
     fill(&rig, 1);
     assert_int_equal(fe_wear_flip(rig.medium, 5, 7, NULL), 0);
-    assert_int_equal(wrong_bits(&rig, 5, FE_OK), 7);
+    assert_int_equal(ft_rig_wrong_bits(&rig, 5, FE_OK), 7);
     assert_int_equal(fe_medium_prog(rig.medium, 0, 5, 0, 5, 0, 0, NULL), FE_OK);
     uint8_t buf[PAGE];
     assert_int_equal(fe_medium_read(rig.medium, 0, 0, PAGE, buf), FE_OK);
@@ -393,10 +375,10 @@ static void test_wear_refresh_moves_the_block_and_heals_it(void **state)
     fill(&rig, 3);
     assert_false(fe_wear_refresh(rig.medium));
     fe_wear_flip(rig.medium, 3 * B, 2, NULL);
-    wrong_bits(&rig, 3 * B, FE_CORRECTED);
+    ft_rig_wrong_bits(&rig, 3 * B, FE_CORRECTED);
     assert_false(fe_wear_refresh(rig.medium)); /* below refresh_bits */
     fe_wear_flip(rig.medium, 3 * B, 1, NULL);
-    wrong_bits(&rig, 3 * B, FE_CORRECTED);
+    ft_rig_wrong_bits(&rig, 3 * B, FE_CORRECTED);
     ft_rig_clear(&rig);
     assert_true(fe_wear_refresh(rig.medium));
     expect_ops(&rig, "BRpRpRpRpBE");
@@ -404,11 +386,11 @@ static void test_wear_refresh_moves_the_block_and_heals_it(void **state)
     assert_int_equal(fe_medium_erase_count(rig.medium, 9), 1);
     assert_int_equal(spares(rig.medium), 2);
     assert_int_equal(rig.medium->counters.refreshed, 1);
-    assert_int_equal(wrong_bits(&rig, 3 * B, FE_OK), 0);
+    assert_int_equal(ft_rig_wrong_bits(&rig, 3 * B, FE_OK), 0);
     assert_false(fe_wear_refresh(rig.medium));
     /* what has been erased in the meantime needs none */
     fe_wear_flip(rig.medium, 9 * B + 1, 3, NULL); /* chip block 9 stands behind peb 3 */
-    wrong_bits(&rig, 3 * B + 1, FE_CORRECTED);
+    ft_rig_wrong_bits(&rig, 3 * B + 1, FE_CORRECTED);
     assert_int_equal(fe_medium_erase(rig.medium, 3), FE_OK);
     fill(&rig, 3);
     assert_false(fe_wear_refresh(rig.medium));
@@ -427,9 +409,9 @@ static void test_wear_a_block_that_fails_its_refresh_is_bad(void **state)
     uint32_t n_spares = spares(rig.medium);
     fe_chip_block old = fe_medium_chip_block(rig.medium, 3);
     fe_wear_flip(rig.medium, 3 * B, 3, NULL);
-    wrong_bits(&rig, 3 * B, FE_CORRECTED);
+    ft_rig_wrong_bits(&rig, 3 * B, FE_CORRECTED);
     assert_true(fe_wear_refresh(rig.medium));
-    assert_int_equal(wrong_bits(&rig, 3 * B, FE_OK), 0);
+    assert_int_equal(ft_rig_wrong_bits(&rig, 3 * B, FE_OK), 0);
     assert_int_equal(spares(rig.medium), n_spares - 1);
     assert_true(fe_medium_is_bad(rig.medium, fe_chip_find_block(&rig.medium->chip, old)));
     assert_int_equal(rig.medium->counters.erase_failures, 1);
@@ -479,12 +461,12 @@ static void test_wear_retention_and_reads_spoil_data(void **state)
             rig.medium->chip.reads[1] = 300000;
         else
             rig.medium->now_ns += 3 * FE_BER_YEAR_NS;
-        uint32_t wrong = wrong_bits(&rig, 5, FE_UNCORRECTABLE);
+        uint32_t wrong = ft_rig_wrong_bits(&rig, 5, FE_UNCORRECTABLE);
         assert_true(wrong > 4);
-        assert_int_equal(wrong_bits(&rig, 5, FE_UNCORRECTABLE), wrong); /* not a new draw */
+        assert_int_equal(ft_rig_wrong_bits(&rig, 5, FE_UNCORRECTABLE), wrong); /* not a new draw */
         assert_int_equal(fe_medium_erase(rig.medium, 1), FE_OK);
         fill(&rig, 1);
-        assert_int_equal(wrong_bits(&rig, 5, FE_OK), 0);
+        assert_int_equal(ft_rig_wrong_bits(&rig, 5, FE_OK), 0);
         ft_rig_fini(&rig);
     }
 }
@@ -504,7 +486,7 @@ static void test_wear_young_blocks_with_errors_are_retired(void **state)
         fe_wear_flip(rig.medium, 5, 3, NULL);
         rig.medium->now_ns = kind == 1 ? 86401 * FE_NS_PER_S : 86399 * FE_NS_PER_S;
         rig.medium->chip.reads[1] = kind == 2 ? 10000 : 9000;
-        wrong_bits(&rig, 5, FE_CORRECTED);
+        ft_rig_wrong_bits(&rig, 5, FE_CORRECTED);
         assert_true(fe_wear_refresh(rig.medium));
         assert_int_equal(rig.medium->counters.retired, !old);
         assert_int_equal(rig.medium->counters.refreshed, old);
@@ -522,14 +504,14 @@ static void test_wear_mark_bad(void **state)
     fill(&rig, 4);
     assert_int_equal(fe_wear_mark_bad(rig.medium, 4, NULL), 0);
     assert_int_equal(fe_medium_chip_block(rig.medium, 4), 8);
-    assert_int_equal(wrong_bits(&rig, 4 * B + 3, FE_OK), 0);
+    assert_int_equal(ft_rig_wrong_bits(&rig, 4 * B + 3, FE_OK), 0);
     assert_int_equal(fe_wear_mark_bad(rig.medium, 4, &err), -EINVAL);
     assert_string_equal(err.text, "block 4: is bad already");
     assert_int_equal(fe_wear_mark_bad(rig.medium, 9, NULL), 0); /* a spare */
     assert_int_equal(spares(rig.medium), 0);
     assert_int_equal(fe_wear_mark_bad(rig.medium, 8, NULL), 0); /* now behind peb 4: the end */
     assert_true(rig.medium->eol);
-    assert_int_equal(wrong_bits(&rig, 4 * B, FE_OK), 0);
+    assert_int_equal(ft_rig_wrong_bits(&rig, 4 * B, FE_OK), 0);
     err.text[0] = 0;
     assert_int_equal(fe_wear_mark_bad(rig.medium, 10, &err), -EINVAL);
     assert_string_equal(err.text, "block 10: the chip has blocks 0 to 9");

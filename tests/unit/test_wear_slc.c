@@ -12,24 +12,6 @@ static const struct fe_wear_params plain = {
     .spare_blocks = 2, .slow_factor = 3, .correctable_bits = 4, .codeword_size = 256,
     .refresh_bits = 3};
 
-static enum fe_status prog(struct ft_rig *rig, fe_ppn ppn)
-{
-    uint8_t data[PAGE];
-    memset(data, (int)(ppn + 1), sizeof data);
-    return fe_medium_prog(rig->medium, ppn, ppn, 0, FE_PPN_NONE, 0, PAGE, data);
-}
-
-/* Bits in which the page differs from what prog() wrote. */
-static uint32_t wrong_bits(struct ft_rig *rig, fe_ppn ppn, enum fe_status want)
-{
-    uint8_t buf[PAGE];
-    uint32_t n = 0;
-    assert_int_equal(fe_medium_read(rig->medium, ppn, 0, PAGE, buf), want);
-    for (uint32_t i = 0; i < PAGE; i++)
-        n += (uint32_t)__builtin_popcount(buf[i] ^ (uint8_t)(ppn + 1));
-    return n;
-}
-
 /* One die of MLC: 10 cycles, 25 in SLC mode.  The mode of the cycle that an erase ends decides. */
 static void setup_slc(struct ft_rig *rig, const struct fe_wear_params *w, uint64_t slc_endurance)
 {
@@ -50,7 +32,7 @@ static uint32_t life_in_slc_mode(uint64_t slc_endurance, uint32_t every)
     for (; rig.medium->counters.erase_failures == 0; n++) {
         if (every && n % every == every - 1)
             fe_medium_use_slc(rig.medium, 2);
-        assert_int_equal(prog(&rig, 2 * B), FE_OK);
+        assert_int_equal(ft_rig_prog(&rig, 2 * B), FE_OK);
         assert_int_equal(fe_medium_erase(rig.medium, 2), FE_OK);
     }
     ft_rig_fini(&rig);
@@ -77,9 +59,9 @@ static void test_wear_refresh_in_slc_mode_counts_as_slc(void **state)
         assert_int_equal(fe_wear_set_cycles(rig.medium, 2, 12, NULL), 0);
         if (slc)
             fe_medium_use_slc(rig.medium, 2);
-        assert_int_equal(prog(&rig, 2 * B), FE_OK);
+        assert_int_equal(ft_rig_prog(&rig, 2 * B), FE_OK);
         assert_int_equal(fe_wear_flip(rig.medium, 2 * B, 3, NULL), 0);
-        assert_int_equal(wrong_bits(&rig, 2 * B, FE_CORRECTED), 0);
+        assert_int_equal(ft_rig_wrong_bits(&rig, 2 * B, FE_CORRECTED), 0);
         rig.medium->now_ns = 2 * UINT64_C(86400) * FE_NS_PER_S; /* not young: it is not retired */
         assert_true(fe_wear_refresh(rig.medium));
         assert_int_equal(rig.medium->counters.refreshed, 1);
@@ -106,8 +88,8 @@ static void test_wear_bit_errors_in_slc_mode(void **state)
             if (slc)
                 fe_medium_use_slc(rig.medium, peb);
             for (uint32_t i = 0; i < B / 2; i++) {
-                assert_int_equal(prog(&rig, peb * B + i), FE_OK);
-                wrong[slc] += wrong_bits(&rig, peb * B + i, FE_OK);
+                assert_int_equal(ft_rig_prog(&rig, peb * B + i), FE_OK);
+                wrong[slc] += ft_rig_wrong_bits(&rig, peb * B + i, FE_OK);
             }
         }
         ft_rig_fini(&rig);
