@@ -49,7 +49,22 @@ uint32_t fe_device_block_pages(const struct fe_device *dev)
 
 bool fe_device_knows_valid(const struct fe_device *dev)
 {
-    return fe_device_has_power(dev) && dev->ftl->ops->valid_pages;
+    return fe_device_has_power(dev) && !dev->ftl->ops->no_medium;
+}
+
+static uint16_t valid_pages(const struct fe_device *dev, fe_peb peb)
+{
+    const struct fe_ftl *ftl = dev->ftl;
+    const struct fe_medium *m = dev->medium;
+    fe_ppn first = peb * m->geo.pages_per_block;
+    uint32_t n = 0;
+    if (ftl->ops->valid_pages)
+        return (uint16_t)ftl->ops->valid_pages(ftl, peb);
+    for (fe_ppn ppn = first; ppn < first + fe_medium_next_page(m, peb); ppn++) {
+        fe_lpn lpn = fe_medium_lpn(m, ppn);
+        n += lpn < ftl->n_lpns && ftl->ops->locate(ftl, lpn) == ppn;
+    }
+    return (uint16_t)n;
 }
 
 void fe_device_get_valid(const struct fe_device *dev, uint32_t first, uint32_t n, uint16_t *ret)
@@ -58,8 +73,7 @@ void fe_device_get_valid(const struct fe_device *dev, uint32_t first, uint32_t n
     assert(fe_device_knows_valid(dev) && first <= m->geo.n_chip_blocks &&
            n <= m->geo.n_chip_blocks - first);
     for (fe_peb peb = first; peb < first + n; peb++)
-        ret[fe_medium_chip_block(m, peb)] =
-            peb < m->geo.n_pebs ? (uint16_t)dev->ftl->ops->valid_pages(dev->ftl, peb) : 0;
+        ret[fe_medium_chip_block(m, peb)] = peb < m->geo.n_pebs ? valid_pages(dev, peb) : 0;
 }
 
 /* Faults of the chip come about through the device, so it must have power; and what cannot be

@@ -149,8 +149,8 @@ struct fe_ftl_ops {
     uint32_t (*free_blocks)(const struct fe_ftl *ftl);
 
     /* How many pages of this block hold what a later read, or the strategy itself, needs: the
-     * newest copies of logical pages, and pages of the mapping table.  NULL: the strategy does not use the
-     * chip.  Up to O(pages of the block). */
+     * newest copies of logical pages, and pages of the mapping table.  NULL: the strategy has no
+     * table on the chip and does not count; the device looks each page up with `locate`. */
     uint32_t (*valid_pages)(const struct fe_ftl *ftl, fe_peb peb);
 
     /* Checks every invariant.  0, -EIO with a message, or -ENOMEM.  May cost O(pages). */

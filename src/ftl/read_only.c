@@ -43,19 +43,6 @@ static uint32_t read_only_free_blocks(const struct fe_ftl *ftl)
     return 0;
 }
 
-static uint32_t read_only_valid_pages(const struct fe_ftl *ftl, fe_peb peb)
-{
-    const struct reader *f = (const struct reader *)ftl;
-    const struct fe_medium *m = ftl->medium;
-    fe_ppn first = peb * m->geo.pages_per_block;
-    uint32_t n = 0;
-    for (uint32_t page = 0; page < fe_medium_next_page(m, peb); page++) {
-        fe_lpn lpn = fe_medium_lpn(m, first + page);
-        n += lpn < ftl->n_lpns && fe_mapped(f->map[lpn]) == first + page;
-    }
-    return n;
-}
-
 static const struct fe_ftl_ops read_only = {
     .name = "read-only",
     .summary = "any of them at the end of its life",
@@ -63,7 +50,6 @@ static const struct fe_ftl_ops read_only = {
     .read = read_only_read,
     .locate = read_only_locate,
     .free_blocks = read_only_free_blocks,
-    .valid_pages = read_only_valid_pages,
 };
 
 int fe_ftl_read_only(struct fe_ftl **ret, struct fe_medium *m, uint32_t n_lpns, struct fe_err *err)

@@ -48,8 +48,8 @@ void ft_rig_fini(struct ft_rig *rig);
 /* Programs a page whose bytes all are ppn + 1, as logical page ppn. */
 enum fe_status ft_rig_prog(struct ft_rig *rig, fe_ppn ppn);
 
-/* Reads the page, fails the test unless that ends with this status, and returns in how many bits the
- * page differs from what ft_rig_prog wrote. */
+/* Reads the page, fails the test unless that ends with this status, and returns in how many bits
+ * the page differs from what ft_rig_prog wrote. */
 uint32_t ft_rig_wrong_bits(struct ft_rig *rig, fe_ppn ppn, enum fe_status want);
 
 /* Forgets all operations so far. */

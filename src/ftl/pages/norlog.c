@@ -225,11 +225,6 @@ static bool norlog_idle(struct fe_ftl *ftl)
            n->blocks.full[0].n_invalid >= n->data_pages && collect(n) == FE_OK;
 }
 
-static uint32_t norlog_valid_pages(const struct fe_ftl *ftl, fe_peb peb)
-{
-    return ((const struct norlog *)ftl)->blocks.valid[peb];
-}
-
 static uint32_t norlog_free_blocks(const struct fe_ftl *ftl)
 {
     return ((const struct norlog *)ftl)->blocks.pool.n;
@@ -497,6 +492,5 @@ const struct fe_ftl_ops fe_ftl_norlog = {
     .trim = norlog_trim,
     .idle = norlog_idle,
     .free_blocks = norlog_free_blocks,
-    .valid_pages = norlog_valid_pages,
     .check = norlog_check,
 };

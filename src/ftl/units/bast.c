@@ -233,6 +233,5 @@ const struct fe_ftl_ops fe_ftl_bast = {
     .locate = fe_unit_map_where,
     .write = bast_write,
     .free_blocks = fe_unit_map_free_blocks,
-    .valid_pages = fe_unit_map_valid_pages,
     .check = bast_check,
 };

@@ -141,6 +141,5 @@ const struct fe_ftl_ops fe_ftl_block = {
     .write = block_write,
     .end_command = finish,
     .free_blocks = fe_unit_map_free_blocks,
-    .valid_pages = fe_unit_map_valid_pages,
     .check = block_check,
 };

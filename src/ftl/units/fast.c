@@ -190,6 +190,5 @@ const struct fe_ftl_ops fe_ftl_fast = {
     .locate = fe_unit_map_where,
     .write = fast_write,
     .free_blocks = fe_unit_map_free_blocks,
-    .valid_pages = fe_unit_map_valid_pages,
     .check = fast_check,
 };

@@ -535,6 +535,5 @@ const struct fe_ftl_ops fe_ftl_segment = {
     .begin_command = seg_begin_command,
     .set_delays = seg_set_delays,
     .free_blocks = fe_unit_map_free_blocks,
-    .valid_pages = fe_unit_map_valid_pages,
     .check = fe_seg_check,
 };

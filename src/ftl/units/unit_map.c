@@ -112,21 +112,6 @@ uint32_t fe_unit_map_free_blocks(const struct fe_ftl *ftl)
     return map->units.n_free * map->units.blocks_per_unit;
 }
 
-/* Nothing counts valid pages while requests run, because no decision needs the number.  So each
- * page of the block is looked up here. */
-uint32_t fe_unit_map_valid_pages(const struct fe_ftl *ftl, fe_peb peb)
-{
-    const struct fe_unit_map *map = (const struct fe_unit_map *)ftl;
-    const struct fe_medium *m = ftl->medium;
-    fe_ppn first = peb * m->geo.pages_per_block;
-    uint32_t n = 0;
-    for (uint32_t page = 0; page < fe_medium_next_page(m, peb); page++) {
-        fe_lpn lpn = fe_medium_lpn(m, first + page);
-        n += lpn < ftl->n_lpns && fe_unit_map_locate(map, lpn) == first + page;
-    }
-    return n;
-}
-
 uint32_t fe_unit_map_top(const struct fe_unit_map *map, fe_leb leb)
 {
     uint32_t top = map->units.unit_pages, fill = fe_unit_map_fill(map, leb);

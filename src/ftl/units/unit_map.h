@@ -69,7 +69,6 @@ enum fe_status fe_unit_map_read(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, ui
                                 void *buf);
 fe_ppn fe_unit_map_where(const struct fe_ftl *ftl, fe_lpn lpn);
 uint32_t fe_unit_map_free_blocks(const struct fe_ftl *ftl);
-uint32_t fe_unit_map_valid_pages(const struct fe_ftl *ftl, fe_peb peb);
 
 static inline fe_leb fe_unit_map_leb(const struct fe_unit_map *map, fe_lpn lpn)
 {
