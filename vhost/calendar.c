@@ -102,7 +102,7 @@ static int answer(struct fe_calendar *c, const struct message *m, struct fe_err 
         time = c->date_ns + c->now_ns;
         break;
     case OP_BROADCAST:
-        r = c->mark ? c->mark(c->ctx, m->time, err) : 0;
+        r = c->hear ? c->hear(c->ctx, m->time, err) : 0;
         break;
     default:
         return fe_err_set(err, EPROTO, "the guest's calendar: message %u", m->op);

@@ -7,7 +7,7 @@
  *     START, GET, GET_TOD                the time, and the date
  *     UPDATE T                           it is T; before the guest kicks the device
  *     REQUEST T, WAIT                    later: FREE_UNTIL F, RUN T: it is T, and until F nobody asks
- *     BROADCAST N                        a mark
+ *     BROADCAST N                        a number, which is heard at once
  *
  * Every message is acknowledged, and who waits for an acknowledgement answers what comes meanwhile.
  * So both sides know what the other has seen when time goes on.
@@ -33,7 +33,7 @@ struct fe_calendar {
     uint64_t free_until_ns; /* it runs until then without asking */
     bool waiting;     /* it stands still until it is called, or runs */
     uint32_t seq;
-    int (*mark)(void *ctx, uint64_t number, struct fe_err *err); /* of BROADCAST */
+    int (*hear)(void *ctx, uint64_t number, struct fe_err *err); /* of BROADCAST */
     void *ctx;
 };
 

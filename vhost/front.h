@@ -15,6 +15,7 @@ struct fe_front {
     struct fe_calendar calendar;
     struct fe_listener device, time; /* where guests connect; `time` is closed without a calendar */
     uint64_t date_ns;                /* at the device's time 0, since 1970 */
+    const char *commands;            /* the folder of the guest's commands (vhost/spoken.h), or NULL */
 };
 
 /* Serves one guest after another until the program shall end: 0.  A negative errno, with message, if

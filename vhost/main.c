@@ -32,10 +32,12 @@
  *     ring.c      where it puts them
  *     memory.c    its memory
  *     wire.c      sockets
+ *     spoken.c    its commands
  */
 #include "control.h"
 #include "front.h"
 #include "offers.h"
+#include "spoken.h"
 
 #include "base/quantity.h"
 #include "wire.h"
@@ -60,6 +62,7 @@ static const char usage[] =
     "                virtio_uml.device=PATH:2\n"
     "  time=PATH     where a User Mode Linux gets its time: time-travel=ext:PATH\n"
     "  date=SECONDS  with time: the date of the device's time 0, since 1970 (1767225600)\n"
+    "  commands=DIR  with time: where the guest has commands carried out and answered\n"
     "  queues=N      of the device, 1 to 16 (1)\n"
     "\n"
     "The other parameters are those of nbdkit-flashemu-plugin(1), except for delay, spin, extents\n"
@@ -68,7 +71,7 @@ static const char usage[] =
 /* What belongs to this program only. */
 struct arguments {
     struct fe_params params;
-    const char *socket, *time, *date, *queues;
+    const char *socket, *time, *date, *commands, *queues;
     uint64_t date_s, n_queues;
     bool real_clock; /* clock=real was given */
 };
@@ -102,7 +105,7 @@ static int take_argument(struct arguments *a, const char *key, const char *value
     const struct {
         const char *key, **value;
     } own[] = {{"socket", &a->socket}, {"time", &a->time}, {"date", &a->date},
-               {"queues", &a->queues}};
+               {"commands", &a->commands}, {"queues", &a->queues}};
 
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
         if (strcmp(key, own[i].key) == 0)
@@ -120,8 +123,9 @@ static int check(struct arguments *a, struct fe_err *err)
     a->n_queues = 1;
     if (!a->socket)
         return fe_err_set(err, EINVAL, "socket=PATH is required");
-    if (a->date && !a->time)
-        return fe_err_set(err, EINVAL, "date=%.80s: needs time=PATH", a->date);
+    if ((a->date || a->commands) && !a->time)
+        return fe_err_set(err, EINVAL, "%s=%.80s: needs time=PATH", a->date ? "date" : "commands",
+                          a->date ? a->date : a->commands);
     if (a->time && a->real_clock)
         return fe_err_set(err, EINVAL, "clock=real: with time=PATH the clock is the guest's");
     if (a->time)
@@ -151,16 +155,19 @@ static int parse(struct arguments *a, int argc, char **argv, struct fe_err *err)
     return check(a, err);
 }
 
-static int mark(void *ctx, uint64_t number, struct fe_err *err)
+/* The guest has said a number: that there is a command for it, or a mark. */
+static int hear(void *ctx, uint64_t number, struct fe_err *err)
 {
     struct fe_front *f = ctx;
     char text[32];
     uint64_t now_ns;
 
+    fe_server_pass(f->blk.server, f->calendar.base_ns + f->calendar.now_ns);
+    if (f->commands)
+        return fe_spoken_answer(f->blk.server, f->commands, err);
     if (!f->blk.params->trace)
         return 0;
     snprintf(text, sizeof text, "%llu", (unsigned long long)number);
-    fe_server_pass(f->blk.server, f->calendar.base_ns + f->calendar.now_ns);
     return fe_server_mark(f->blk.server, text, &now_ns, err);
 }
 
@@ -175,9 +182,10 @@ static int serve(const struct arguments *a, const struct fe_profile *profile,
     struct fe_front f = {
         .blk = {.server = server, .params = &a->params, .profile = profile,
                 .n_queues = (uint32_t)a->n_queues},
-        .calendar = {.fd = -1, .mark = mark},
+        .calendar = {.fd = -1, .hear = hear},
         .device = FE_LISTENER_CLOSED, .time = FE_LISTENER_CLOSED,
         .date_ns = a->date_s * NS_PER_S,
+        .commands = a->commands,
     };
     f.calendar.ctx = &f;
     fe_user_init(&f.user, &f.blk, &f.calendar);

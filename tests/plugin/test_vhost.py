@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The vhost-user front end and its calendar, against a guest that does each step on purpose."""
 
+import json
 import os
 import struct
 import time
@@ -232,6 +233,54 @@ def test_marks():
         open("marks").read()
 
 
+def test_commands():
+    """A guest's commands are carried out at its own time, and answered before it goes on."""
+    os.makedirs("say", exist_ok=True)
+
+    def say(line):
+        with open("say/command", "w") as f:
+            f.write(line)
+        g.tell(BROADCAST, 1)
+        with open("say/reply") as f:
+            text = f.read()
+        assert text.endswith("\n") and text.count("\n") == 1, text
+        return json.loads(text)
+
+    with Device("ideal", "commands=say", "trace=said", time_travel=True) as d:
+        g = Guest(d, time_travel=True)
+        g.wait(5 * MS)
+        held = []
+        for want in (5, 7):
+            g.tell(UPDATE, want * MS)
+            said = say('{"cmd":"stats"}\nwhat comes behind it\n')
+            assert said["device_ns"] == want * MS, said
+            held.append(open("say/reply"))  # so that no other file can have its number
+        assert len({os.fstat(f.fileno()).st_ino for f in held}) == 2
+        assert say('{"cmd":"mark","args":["a b"]}')["ok"]
+        for line, why in (('{"cmd":"quit"}', "not for a guest"), ('{"cmd":"events"}', "not for a"),
+                          ('{"cmd":"no"}', "no"), ("", ""), ("x" * 65537, "too long"),
+                          ("\0", "")):
+            said = say(line)
+            assert not said["ok"] and why in said["error"], (line, said)
+        assert say(" " * 65536 + "\n") == say("")
+        assert say('{"cmd":"stats"}')["ok"]
+        # A guest that says nothing, or something that cannot be read, has to go.
+        for text in ("say/command: No such file", "say/command: Is a directory"):
+            os.unlink("say/command")
+            if "directory" in text:
+                os.mkdir("say/command")
+            try:
+                g.tell(BROADCAST, 1)
+                raise AssertionError("it goes on")
+            except (EOFError, ConnectionError):
+                assert text in d.text(), d.text()
+            os.path.isdir("say/command") or open("say/command", "w").close()
+            g = Guest(d, time_travel=True)
+    os.rmdir("say/command")
+    assert any(line.split()[:2] == ["%d" % (7 * MS), "mark"] for line in open("said")), \
+        open("said").read()
+
+
 def broken(ring, how):
     g = ring.guest
     if how == "index":
@@ -332,6 +381,7 @@ def test_arguments():
             (["ideal", "socket=a", "socket=b"], "given twice"),
             (["ideal", "socket="], "must not be empty"),
             (["ideal", "socket=a", "date=5"], "needs time=PATH"),
+            (["ideal", "socket=a", "commands=d"], "commands=d: needs time=PATH"),
             (["ideal", "socket=a", "time=b", "clock=real"], "the clock is the guest's"),
             (["ideal", "socket=a", "queues=17"], "queues=17: allowed: a whole number from 1 to 16"),
             (["ideal", "socket=a", "spin=off"], "for nbdkit's server only"),
