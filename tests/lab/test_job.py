@@ -5,6 +5,7 @@
 The kernel is built by tools/vm/timed/kernel, and by nothing else: a test must not take that long.
 """
 
+import gzip
 import json
 import os
 import subprocess
@@ -13,7 +14,9 @@ from pathlib import Path
 from flashemu_lab_bench import TOP, lab
 from flashemu_script import run
 
-from flashemu_lab.kernel import job, timed  # noqa: E402 - the bench has made the path
+from flashemu_lab.core.errors import LabError
+from flashemu_lab.kernel import job, record, timed
+from flashemu_lab.recording.recipes import Recipe
 
 TRACE = """# flashemu trace 1
 0 write 0 4096 done=900 programmed=7
@@ -139,6 +142,75 @@ def test_lives():
     assert got["requests"]["write"]["bytes"] >= 2 << 20
     assert [s["call"] for s in got["syncs"]] == ["fsync"] and got["syncs"][0]["program"] == "dd"
     assert at["slept"] < got["syncs"][0]["at_ns"] < at["written"]
+
+
+RECIPE = Recipe("one", "ideal", "mke2fs -q -F -t ext4", "mount -t ext4", "log 3", 256, 65536, 1.0, 900,
+                1024)
+
+
+def test_recordings_of_lives():
+    """Without a kernel: a job is a life, whose guest says what any guest says."""
+    seen = []
+
+    class Played:
+        def live(self, life, folder):
+            seen.append(life)
+            says = "kernel 9.9\ntools a 1\nbegin one 1000 512\nphase write 2 7\nsomething else\n"
+            if life.seed != 9:
+                says += "end one\n"
+            return lived("0 write 0 512 done=900\n1500 write 512 512 done=1600\n", output=says,
+                         code=3 if life.seed == 8 else 0)
+
+    place = record.Machine(Path("scripts"), "plugin", Played())
+    jobs = [record.Job(RECIPE, ("profile=ideal", "size=64M")),
+            record.Job(RECIPE, ("profile=./own.ini", "seed=7"), True)]
+    done = list(record.perform(place, jobs, lambda *_: None))
+    assert [d[1].phases for d in done] == [[("write", 2, 7)]] * 2
+    assert done[0][2] == {"kernel": "9.9, in the device's time", "tools": "a 1"}
+    assert record.think_times(done[0][3], 2) == [0, 600]
+    first, second = seen
+    assert (first.profile, first.overrides, first.seed) == ("ideal", ("size=64M",), 1)
+    assert first.server == ("file=image", "sync=none"), "so the server offers flush and FUA"
+    assert second.server == () and (second.overrides, second.seed) == ((), 7)
+    assert second.profile == os.path.abspath("own.ini"), "the server has a folder of its own"
+    assert first.filesystem == "none" and first.memory_mib == 1024 and first.limit_s == 1200
+    assert "TIMERS=real" in first.script and RECIPE.line() in first.script
+    for seed, said in ((8, "something else"), (9, "something else")):
+        try:
+            list(record.perform(place, [record.Job(RECIPE, ("profile=ideal", f"seed={seed}"))],
+                                lambda *_: None))
+            raise AssertionError(seed)
+        except LabError as e:
+            assert str(e) == f"one: {said}", e
+
+
+def test_recordings():
+    """Of a kernel in the device's time: two are equal, and have the kernel's own pauses only."""
+    missing = kernel_is_missing()
+    if missing:
+        print("skipped: recordings of a kernel in the device's time:", missing)
+        return
+    Path("r.toml").write_text("""[pauses]
+profile = "transcend8g"
+start = 256
+sectors = 65536
+scale = 1.0
+mkfs = "mke2fs -q -F -t ext4 -b 4096 -E lazy_itable_init=0"
+mount = "mount -t ext4"
+work = "lines 12 log=card"
+""")
+    environment = {"FLASHEMU_VM_ENGINE": "timed"}
+    for folder in ("a", "b"):
+        code, out, err = lab("record", "--recipes", "r.toml", "-o", folder, env=environment)
+        assert code == 0, err
+    texts = [gzip.decompress(Path(folder, "pauses.trace.gz").read_bytes()).decode()
+             for folder in "ab"]
+    assert texts[0] == texts[1]
+    assert ", in the device's time\n" in texts[0] and "# scale: 1.0\n" in texts[0]
+    thinks = [int(word[6:]) for line in texts[0].splitlines() for word in line.split()
+              if word.startswith("think=")]
+    # The journal commits 5 s after a change, and the work goes on for 12 s.
+    assert 1 <= sum(4.5e9 < t < 5.5e9 for t in thinks) <= 3, thinks
 
 
 if __name__ == "__main__":

@@ -206,7 +206,8 @@ def test_runs_go_through_a_kernel_as_well():
     assert re.search(r"^6 of the runs went through a kernel as well: rate differs there from the "
                      r"replay by [\d.]+ % in the mean and by at most [\d.]+ % \(", "\n".join(
                          out["conclusion"]), re.M), out["conclusion"]
-    assert "The replay against a kernel" in read("out/index.html")
+    assert "The replay against a kernel: 9.9" in read("out/index.html")
+    assert {c["kernel"] for c in out["full"]} == {"9.9"}
     good("report", "out", "-o", "again.html", env=env)
     assert read("again.html") == read("out/index.html")
     drawn = [json.loads(good("run", "x.toml", "--json", "--mode", "full", "--sample", "2",
@@ -248,7 +249,7 @@ def test_samples_are_drawn_by_seed():
     assert all(float(s.pace) > 0 for s in found), "the kernel's host thinks, too"
     again = good_json("sample", "two", "--seed", "6", env=env)
     assert [a["recording"] for a in again] == ["two"] and "difference" in again[0]
-    assert good("sample", "one", "two", "--seed", "2,2", env=env).count("\n") == 2
+    assert good("sample", "one", "two", "--seed", "2,2", env=env).count("\n") == 3
     bad("rec:three: there is no such recording", "sample", "three", env=env)
     bad("--seed: x: allowed: whole numbers", "sample", "--seed", "x", env=env)
     os.remove("jobs")

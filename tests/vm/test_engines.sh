@@ -19,7 +19,7 @@ refused "--needs ext5: the machine is not made with that" --needs ext5
 FLASHEMU_VM_ENGINE=tcg refused "--needs ntfs3: no kernel here has it" --needs ext4 --needs ntfs3
 code=0
 FLASHEMU_VM_ENGINE=kvm "$prepare" --engine 2>"$tmp/out" || code=$?
-is "no such engine" "$code $(cat "$tmp/out")" "2 vm/prepare: FLASHEMU_VM_ENGINE=kvm: uml, tcg or auto"
+is "no such engine" "$code $(cat "$tmp/out")" "2 vm/prepare: FLASHEMU_VM_ENGINE=kvm: uml, tcg, timed or auto"
 
 # Machines of both engines at the same time. They have the same disk.
 if [ "$("$prepare" --engine)" = uml ]; then

@@ -59,11 +59,12 @@ report() {
 # The first partition: that of the kernel. If the kernel reads no partition tables, a loop device
 # over the same sectors.
 part() {
-    if [ -b "${dev}p1" ]; then
-        echo "${dev}p1"
+    local p='' start size loop
+    case $dev in *[0-9]) p=p ;; esac
+    if [ -b "$dev${p}1" ]; then
+        echo "$dev${p}1"
         return
     fi
-    local start size loop
     read -r start size < <(sfdisk -d "$dev" 2>/dev/null |
         sed -n 's/.*start= *\([0-9]*\), size= *\([0-9]*\).*/\1 \2/p')
     loop=$(losetup -nO NAME,BACK-FILE | awk -v d="$dev" '$2 == d { print $1 }')
@@ -83,8 +84,10 @@ wipe() {
 # commits only at fsync (commit= in mount_again). A period of 0 is something else: each page that
 # gets dirty wakes the kernel's thread at once then. The timers of xfs and f2fs are there once one of
 # them is mounted, so this is called behind the mount, too.
+#
+# A kernel that lives in the device's time counts the device's seconds (TIMERS=real).
 timers_late() {
-    [ -z "${FLASHEMU_DEV-}" ] || return 0
+    [ -z "${FLASHEMU_DEV-}" ] && [ "${TIMERS-}" != real ] || return 0
     local file
     for file in /proc/sys/vm/dirty_{writeback,expire}_centisecs /proc/sys/fs/xfs/xfssyncd_centisecs; do
         late "$file" 360000

@@ -61,6 +61,7 @@ def sample_(arguments: argparse.Namespace) -> int:
     table = run.measured(experiment, arguments)
     if table is None:
         return 130
+    kernels = [check.kernel for check in table.checks]
     arguments.mode = "replay"
     paced = run.measured(parse(sample.experiment_text(drawn, sample.paces(drawn, table)),
                                "sample.toml"), arguments)
@@ -70,7 +71,8 @@ def sample_(arguments: argparse.Namespace) -> int:
     if arguments.output:
         write_whole(arguments.output, replay_accuracy.to_csv(found))
     if arguments.json:
-        print(json.dumps([{**asdict(s), "difference": s.difference} for s in found], indent=1))
+        print(json.dumps([{**asdict(s), "difference": s.difference, "kernel": kernel}
+                          for s, kernel in zip(found, kernels, strict=True)], indent=1))
     else:
-        sys.stdout.write(show.describe_samples(found))
+        sys.stdout.write(show.describe_samples(found, sorted(set(kernels))))
     return 0

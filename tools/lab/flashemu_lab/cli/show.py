@@ -117,13 +117,14 @@ def _rows(table: Table, most: int) -> str:
     return "\n".join(lines) + "\n"
 
 
-def describe_samples(samples: list[Sample]) -> str:
-    """Samples with the device's times in seconds."""
+def describe_samples(samples: list[Sample], kernels: list[str]) -> str:
+    """Samples with the device's times in seconds, and the kernels that they were run through."""
     lines = [f"{'recording':<28} {'phase':<10} {'device':<20} {'start':>6} {'pace 0 s':>9} "
              f"{'kernel s':>9} {'its pace':>9} {'replay s':>9}"]
     lines += [f"{s.recording:<28} {s.phase:<10} {s.profile:<20} {s.start:>6} "
               f"{s.quick_ns / 1e9:>9.3f} {s.kernel_ns / 1e9:>9.3f} {s.pace:>9} "
               f"{s.replay_ns / 1e9:>9.3f} {percent(s):>8}" for s in samples]
+    lines += [f"kernel {kernel}" for kernel in kernels]
     return "\n".join(lines) + "\n"
 
 

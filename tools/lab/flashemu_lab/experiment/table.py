@@ -53,12 +53,14 @@ class Row:
 class Check:
     """A point that was run through a kernel, too: what was measured there.
 
-    pace  how long the kernel's host thought, in think times of the recording; 0 if that has none
+    pace    how long the kernel's host thought, in think times of the recording; 0 if that has none
+    kernel  its version, and whose time it lived in
     """
 
     levels: tuple[str, ...]
     values: dict[str, float | None]
     pace: float = 0.0
+    kernel: str = ""
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,8 @@
 """What needs a kernel.
 
     machine    the virtual machine, and servers for it
-    record     makes recordings
     timed      a kernel that lives in the time of a device
+    record     makes recordings
     job        figures of such a life, and comparisons
     full_runs  runs of an experiment through a kernel
     sample     draws replays to compare with a kernel

@@ -80,14 +80,15 @@ class Kernel:
         """A value of each measure for each point.  LabError if the guest fails."""
         found = []
         with closing(perform(self._machine, [w.job for w in self._wanted], tell)) as done:
-            for w, (_, heard, _, trace) in zip(self._wanted, done):
+            for w, (_, heard, versions, trace) in zip(self._wanted, done):
                 result = heard.results.get(w.phase)
                 if result is None:
                     raise LabError(f"{w.job.recipe.name}: the guest has not measured {w.phase}")
                 result["elapsed_ns"] = result["busy_ns"]
                 profile = parse_profile(w.run.canonical)
                 values = {m.name: evaluate(m.value, result, profile) for m in self._measures}
-                found.append(Check(w.point.levels, values, _pace(w, heard, trace)))
+                found.append(Check(w.point.levels, values, _pace(w, heard, trace),
+                                   versions["kernel"]))
         return found
 
 
@@ -116,5 +117,5 @@ def _wanted(experiment: Experiment, point: Point, number: int) -> _Wanted:
     recipe = Recipe(name=f"{number}-{r.name}", profile=run.profile, mkfs=r.mkfs, mount=r.mount,
                     work=r.work, start=operand.start, sectors=r.sectors, scale=scale,
                     seconds=r.seconds, memory=r.memory)
-    server = (f"profile={run.profile}", *run.overrides, f"seed={run.seed}", f"time-scale={scale}")
+    server = (f"profile={run.profile}", *run.overrides, f"seed={run.seed}")
     return _Wanted(point, run, Job(recipe, server, True), r, operand.measure)

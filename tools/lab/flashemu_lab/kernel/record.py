@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Makes recordings with a real kernel, in the virtual machine of tools/vm.
+"""Makes recordings with a real kernel.
 
-The machine boots once.  Each recording has a device of its own, as it leaves the factory or as its
-profile says: when the script in the machine is done with one, it ends the server, and the next
-server takes its place at the same port.
+With a kernel that lives in the time of the device (timed.py) each recording is a life of its own,
+without pauses other than the kernel's.  Else the machine of tools/vm boots once.  Each
+recording has a device of its own, as it leaves the factory or as its profile says: when the script
+in the machine is done with one, it ends the server, and the next server takes its place at the same
+port.
 
     guest   partition, mkfs, mount, work      "phase write 1204 104857600"
        |                                                 |
@@ -24,12 +26,13 @@ from __future__ import annotations
 
 import gzip
 import json
+import shlex
 import subprocess
 import tempfile
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import IO, Callable, Generator, Iterator
+from typing import IO, Callable, Generator, Iterable, Iterator
 
 from ..core.errors import LabError
 from ..core.files import write_whole
@@ -39,11 +42,13 @@ from ..recording.recordings import HEAD, SUFFIX
 from ..runs.program import Tool
 from ..runs.run import Json
 from . import machine
+from .timed import Life, Timed, timed_if_wanted
 
 # What the server of a recording offers, in the words of its comment.
 OFFERS = "flush fua"
-# The comment of a recording that has think times.
+# The comment of a recording that has think times: of which host they are.
 THINK = "of the host, emulated"
+_TIMED_THINK = "of the kernel's own timers, in the device's time"
 # Think times keep so many digits: no two runs of a host agree in more, and files stay small.
 _DIGITS = 2
 
@@ -55,7 +60,7 @@ Tell = Callable[[str, str], None]
 class Job:
     """What the guest does with one device.
 
-    server  the parameters of the device's server
+    server  the parameters of the device's server, without the clock's
     full    whether the statistics of each phase are wanted instead of a recording
     """
 
@@ -80,16 +85,22 @@ class Heard:
 
 @dataclass(frozen=True)
 class Machine:
-    """Where the scripts and the plugin are."""
+    """Where the scripts and the plugin are.
+
+    timed  the kernel that is taken instead of a machine, if there is one
+    """
 
     scripts: Path
     plugin: str
+    timed: Timed | None
 
 
 def find_machine(tool: Tool) -> Machine:
     """LabError if something is missing."""
-    found = Machine(machine.find_scripts("record.sh"), machine.find_plugin(tool))
-    machine.check_programs()
+    timed = timed_if_wanted(tool)
+    found = Machine(machine.find_scripts("record.sh"), machine.find_plugin(tool), timed)
+    if not timed:
+        machine.check_programs()
     return found
 
 
@@ -104,7 +115,9 @@ def record(recipes: list[Recipe], folder: Path, tool: Tool, command: str, tell: 
     """
     found = find_machine(tool)
     longest = (f"link.max_transfer={limit}",) if limit else ()
-    jobs = [Job(r, (f"profile={r.profile}", f"time-scale={r.scale}", *longest)) for r in recipes]
+    if found.timed:
+        recipes = [replace(r, scale=1.0) for r in recipes]
+    jobs = [Job(r, (f"profile={r.profile}", *longest)) for r in recipes]
     folder = folder / limit
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -112,7 +125,8 @@ def record(recipes: list[Recipe], folder: Path, tool: Tool, command: str, tell: 
         raise LabError(f"{folder}: {e.strerror}") from None
     with closing(perform(found, jobs, tell)) as done:
         for job, heard, versions, trace in done:
-            text = _text(job.recipe, heard, versions, trace, command)
+            think = _TIMED_THINK if found.timed else THINK
+            text = _text(job.recipe, heard, {**versions, "think": think}, trace, command)
             path = folder / (job.recipe.name + SUFFIX)
             recordings.parse(text, path)
             write_whole(path, gzip.compress(text.encode(), 9, mtime=0))
@@ -124,10 +138,13 @@ Done = Generator[tuple[Job, Heard, dict[str, str], Path], None, None]
 
 
 def perform(place: Machine, jobs: list[Job], tell: Tell) -> Done:
-    """Does these jobs in one boot; closing the generator ends what is running.
+    """Does these jobs; closing the generator ends what is running.
 
     LabError if the guest fails.
     """
+    if place.timed:
+        yield from _lives(place.timed, place.scripts, jobs, tell)
+        return
     with tempfile.TemporaryDirectory(prefix="flashemu-record.") as name:
         session = _Session(place, jobs, Path(name), tell)
         try:
@@ -144,8 +161,7 @@ class _Session:
         self._tell = tell
         self._server = machine.Server(place.plugin, tmp, 1)
         self._guest: subprocess.Popen[str] | None = None
-        self._other: list[str] = []  # what the guest says to people
-        self._versions = {"kernel": "", "tools": ""}
+        self._ear = _Ear(tell)
 
     def run(self) -> Done:
         with (self._tmp / "errors").open("w+b") as errors:
@@ -153,15 +169,15 @@ class _Session:
                 self._start_server(job)
                 guest = self._guest or self._start_guest(errors)  # it wants to see the socket
                 assert guest.stdout
-                heard = self._listen(guest.stdout, job)
+                heard = self._ear.listen(guest.stdout, job)
                 if heard is None:
                     code = guest.wait()
                     errors.seek(0)
                     text = errors.read().decode(errors="replace")
-                    text = "".join(self._other) + text
+                    text = "".join(self._ear.other) + text
                     raise LabError(_last_words(job.recipe, code, text))
                 self._server.wait()
-                yield job, heard, self._versions, self._tmp / "trace"
+                yield job, heard, self._ear.versions, self._tmp / "trace"
             guest.wait()
 
     def end(self) -> None:
@@ -188,17 +204,58 @@ class _Session:
         """Starts a server for this job; returns when it listens."""
         kept = () if job.full else (f"file={self._tmp}/image", "sync=none")
         try:
-            self._server.start([*job.server, *kept, f"trace={self._tmp}/trace"])
+            self._server.start([*job.server, f"time-scale={job.recipe.scale}", *kept,
+                                f"trace={self._tmp}/trace"])
         except LabError as e:
             raise LabError(f"{job.recipe.name}: {e}") from None
 
-    def _listen(self, lines: IO[str], job: Job) -> Heard | None:
+
+def _lives(timed: Timed, scripts: Path, jobs: list[Job], tell: Tell) -> Done:
+    """The same with a kernel in the device's time: a life for each job."""
+    for job in jobs:
+        with tempfile.TemporaryDirectory(prefix="flashemu-record.") as name:
+            folder, ear = Path(name), _Ear(tell)
+            try:
+                lived = timed.live(_life(scripts, job), folder)
+            except LabError as e:
+                raise LabError(f"{job.recipe.name}: {e}") from None
+            heard = ear.listen(iter(lived.output.splitlines(True)), job)
+            if heard is None or lived.code:
+                raise LabError(_last_words(job.recipe, lived.code, "".join(ear.other)))
+            kernel = f"{ear.versions['kernel']}, in the device's time"
+            yield job, heard, {**ear.versions, "kernel": kernel}, lived.trace
+
+
+def _life(scripts: Path, job: Job) -> Life:
+    keys = dict(word.split("=", 1) for word in job.server)
+    profile, seed = keys.pop("profile"), int(keys.pop("seed", "1"))
+    kept = () if job.full else ("file=image", "sync=none")
+    recipe = job.recipe
+    script = ("export BASH_ENV=/root/functions.sh NBD_PORT=0 CTL_PORT=0 TIMERS=real\n"
+              f"exec bash /root/record.sh {shlex.quote(recipe.line(job.full))}\n")
+    return Life(str(Path(profile).absolute()) if "/" in profile else profile,
+                tuple(f"{key}={value}" for key, value in keys.items()), script,
+                tuple(scripts / file for file in ("guest.sh", "story.sh", "record.sh",
+                                                  "timed/functions.sh")),
+                filesystem="none", seed=seed, limit_s=300.0 + recipe.seconds, server=kept,
+                memory_mib=recipe.memory)
+
+
+class _Ear:
+    """What a guest says: of each job, of itself, and to people."""
+
+    def __init__(self, tell: Tell) -> None:
+        self._tell = tell
+        self.other: list[str] = []
+        self.versions = {"kernel": "", "tools": ""}
+
+    def listen(self, lines: Iterable[str], job: Job) -> Heard | None:
         """What the guest says until the end of this job; None if it ends before."""
         heard = Heard()
         for line in lines:
             word, _, rest = line.rstrip("\n").partition(" ")
-            if word in self._versions:
-                self._versions[word] = rest
+            if word in self.versions:
+                self.versions[word] = rest
             elif word == "begin":
                 _, heard.capacity, heard.limit = rest.split()
             elif word == "phase":
@@ -212,7 +269,7 @@ class _Session:
             elif word == "end":
                 return heard
             else:
-                self._other.append(line)
+                self.other.append(line)
         return None
 
 
@@ -224,7 +281,6 @@ def _text(recipe: Recipe, heard: Heard, versions: dict[str, str], trace: Path,
              *(f"# {key}: {text}" for key, text in versions.items()),
              f"# limit: {heard.limit}", f"# scale: {recipe.scale}", f"# offers: {OFFERS}",
              f"# machine: {recipe.seconds} {recipe.memory}",
-             f"# think: {THINK}",
              f"# command: {command} {recipe.name}", f"# capacity: {heard.capacity}",
              f"# partition: {recipe.start} {recipe.sectors}",
              *(f"# phase: {name} {requests} {size}" for name, requests, size in heard.phases)]

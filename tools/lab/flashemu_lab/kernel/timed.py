@@ -44,6 +44,8 @@ class Life:
     filesystem none: the device is left as it is
     think_ns   what each system call costs
     limit_s    of this machine's time
+    server     further parameters of the device's server; files are in the folder of the life
+    memory_mib of the guest
     """
 
     profile: str
@@ -56,6 +58,8 @@ class Life:
     seed: int = 1
     think_ns: int = 0
     limit_s: float = 600.0
+    server: tuple[str, ...] = ()
+    memory_mib: int = MEMORY_MIB
 
 
 @dataclass(frozen=True)
@@ -159,7 +163,8 @@ class Timed:
         with open(folder / "log", "wb") as log:
             server = subprocess.Popen(
                 [self._vhost, f"profile={life.profile}", *life.overrides, f"seed={life.seed}",
-                 "socket=dev", "time=clock", "control=ctl", "trace=trace"], cwd=folder,
+                 "socket=dev", "time=clock", "control=ctl", "commands=.", "trace=trace",
+                 *life.server], cwd=folder,
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         until = time.monotonic() + _WAIT_S
         while not (folder / "ctl").exists():
@@ -172,8 +177,8 @@ class Timed:
 
     def _boot(self, life: Life, folder: Path) -> int:
         """The kernel's life; its exit code, or 124 if it was too long."""
-        words = [self._kernel, f"mem={MEMORY_MIB}M", f"seed={life.seed}", f"think={life.think_ns}",
-                 "time-travel=ext:clock", "virtio_uml.device=dev:2",
+        words = [self._kernel, f"mem={life.memory_mib}M", f"seed={life.seed}",
+                 f"think={life.think_ns}", "time-travel=ext:clock", "virtio_uml.device=dev:2",
                  "initrd=initramfs", "uml_dir=.", "umid=guest", "con=null", "con0=null,fd:1",
                  "ssl=null", "seccomp=on", "panic=-1", "printk.time=0", "norandmaps"]
         environment = {"PATH": "/usr/bin:/bin", "TMPDIR": "/dev/shm", "HOME": "/"}
@@ -209,6 +214,12 @@ class Timed:
             at["end"], host_s, self.version, stats, folder / "trace",
             [(words[2], int(words[1]) - DATE_NS) for words in said if words[0] == "mark"],
             [s for s in _syncs(folder / "console") if at["start"] <= s.start_ns < at["code"]])
+
+
+def timed_if_wanted(tool: Tool) -> Timed | None:
+    """The kernel that lives in the device's time, if $FLASHEMU_VM_ENGINE is "timed".  LabError if
+    it cannot be had then."""
+    return Timed(tool) if os.environ.get("FLASHEMU_VM_ENGINE") == "timed" else None
 
 
 def _quoted(text: str) -> str:

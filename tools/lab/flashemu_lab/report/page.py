@@ -12,6 +12,7 @@ import itertools
 
 from markupsafe import Markup
 
+from ..core.text import listed
 from ..core.units import number
 from ..experiment.agreement import split
 from ..experiment.choice import paste
@@ -131,7 +132,9 @@ def _checks(table: Table) -> Markup:
             for row, replayed, full in table.differences(measure.name)]
     heads = [*((f.label, False) for f in e.factors), ("", False), ("replay", True),
              ("kernel", True), ("difference", True)]
-    return fold("The replay against a kernel", html.table(heads, rows, False))
+    kernels = listed(sorted({check.kernel for check in table.checks if check.kernel}))
+    title = f"The replay against a kernel{': ' if kernels else ''}{kernels}"
+    return fold(title, html.table(heads, rows, False))
 
 
 def plain_table(heading: str, intro: str, heads: list[tuple[str, bool]],
