@@ -80,17 +80,21 @@ one '--work needs --fs'
 [ -z "$(ls room)" ] || fail "a folder is left: $(ls room)"
 
 runs() {
-    readlink /proc/[0-9]*/cwd | grep -F "$tmp/room" || pgrep -af "$tmp|=sleep 54321" ||
+    readlink /proc/[0-9]*/cwd | grep -F "$tmp/room" || pgrep -af "$tmp" ||
         compgen -G "room/flashemu-vm.*"
 }
-# Killed while machines work: nothing goes on, neither of the recording nor of the judges.
+# Killed while machines work: nothing goes on, neither of the recording nor of the judges.  A guest that
+# still boots would end by itself, so the kill waits for its word.
 for way in --run --check; do
-    # shellcheck disable=SC2086
+    # shellcheck disable=SC2086,SC2016
     TMPDIR=$tmp/room /usr/bin/python3 "$top/tools/lab/flashemu-lab" crash $device --fs ext4 --store store \
-        --run "$names" --check true "$way" 'sleep 54321' --timeout 99999 >/dev/null 2>&1 &
+        --run "$names" --check true "$way" 'echo at work >/proc/$PPID/fd/1; sleep 54321' --timeout 99999 \
+        >/dev/null 2>&1 &
     lab=$!
-    until pgrep -f -- '--env (CHECK|RUN)=sleep 54321' >/dev/null; do sleep 0.2; done
-    sleep 1
+    until grep -rqsx --include=said 'at work' room; do
+        kill -0 $lab || fail "$way: has ended before it was killed"
+        sleep 0.1
+    done
     kill -9 $lab
     wait $lab 2>/dev/null || :
     tries=0
