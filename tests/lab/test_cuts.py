@@ -7,6 +7,7 @@ flashemu_store is such a program.  It is right, and each of five faults makes it
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 import xml.etree.ElementTree as xml
@@ -76,6 +77,59 @@ def test_the_image_is_the_state_and_what_was_lost_is_told():
     assert image[:8192] == bytes(8192) and image[32 * 4096:32 * 4096 + 9] == b"record 0."
     words = [cell for cell in read("out/index.html").split("<tr>") if cell.startswith("<td>3</td><td>write</td>")]
     assert len(words) == 1 and "<td>yes</td><td>no</td><td>lost</td>" in words[0], words
+
+
+def test_works_that_need_no_kernel():
+    """Those that are right keep their promises, and of the others a check says what is broken."""
+    few = ("--second", "0", "--cuts", "16", "-o", "out", "--json")
+    for name, reason in (("log", None), ("updater", None), ("overwrite", None),
+                         ("log-unsummed", r"record \d+ has begun and is not whole"),
+                         ("updater-unordered", r"the slot of version \d is not whole")):
+        code, out, err = lab("crash", *DEVICE, "--work", name, *few)
+        assert err == "" and code == (1 if reason else 0), (name, code, out, err)
+        result = json.loads(out)
+        assert bool(result["broken"]) == bool(reason) and result["kept"] > 3, (name, result)
+        if reason:
+            assert {b["kind"] for b in result["broken"]} == {"check"}
+            assert all(re.fullmatch("the check ended with exit code 1: " + reason, b["reason"])
+                       for b in result["broken"]), result["broken"]
+            assert {b["flushed_missing"] for b in result["broken"]} == {0}
+            told = " ".join(result["conclusion"])
+            assert f"What has failed: the check in {len(result['broken'])}. The device has all that" in told
+
+
+def test_a_device_that_has_lost_what_was_flushed():
+    """A device that ignores each flush, under a work that is right: that is the device's fault."""
+    result = good_or_broken("crash", *DEVICE, "faults.lie=flush-ignored", "--work", "log", "--second",
+                            "0", "--cuts", "12", "-o", "out", "--json")
+    missing = [b["flushed_missing"] for b in result["broken"]]
+    assert missing and all(n > 0 and n % 512 == 0 for n in missing), missing
+    assert f"In {len(missing)} of {len(missing)} of them the device has lost what was flushed" in " ".join(
+        result["conclusion"]), result["conclusion"]
+
+
+def good_or_broken(*words):
+    code, out, err = lab(*words)
+    assert code == 1 and err == "", (code, out, err)
+    return json.loads(out)
+
+
+def test_several_devices():
+    words = ("crash", "ssd-page", "raspberrypi32g", "size=16M", "cache.size=64K", "device.used=0",
+             "--work", "updater-unordered", "--second", "0", "--cuts", "12", "-o", "out")
+    code, out, err = lab(*words, "--junit", "junit.xml")
+    assert code == 1 and err == "", (code, out, err)
+    lines = out.splitlines()
+    assert [x for x in lines if x in ("ssd-page", "raspberrypi32g")] == ["ssd-page", "raspberrypi32g"]
+    suites = xml.fromstring(read("junit.xml"))
+    assert suites.tag == "testsuites" and [s.get("name") for s in suites] == [
+        "power cuts, ssd-page", "power cuts, raspberrypi32g"]
+    page = read("out/index.html")
+    assert "A promise is broken with" in page and "raspberrypi32g" in page
+    works = good_or_broken(*words, "--json")["works"]
+    assert [w["profile"] for w in works] == ["ssd-page", "raspberrypi32g"]
+    for work, name in zip(works, ("ssd-page", "raspberrypi32g")):
+        assert work == json.loads(read(f"out/{name}/results.json"))
 
 
 def test_without_a_check_the_states_are_counted():
@@ -151,7 +205,11 @@ def test_mistakes():
     bad("ended with exit code 3, so nobody knows", "crash", *DEVICE, "--run", "exit 3", *check,
         "-o", "out")
     bad("has written nothing", "crash", *DEVICE, "--run", "true", *check, "-o", "out")
-    bad("a recording needs one device", "crash", *work)
+    bad("a recording needs one device at least", "crash", *work)
+    bad("ssd-page.ini: another device has this name", "crash", "ssd-page", "/tmp/ssd-page.ini", *work)
+    bad("a device is named twice", "crash", "ssd-page", "ssd-page", *work)
+    bad("--work nosuch: allowed: log, log-unsummed, updater, ", "crash", *DEVICE, "--work", "nosuch")
+    bad("--run and --work are two works", "crash", *DEVICE, *work, "--work", "log")
     bad("no profile of that name", "crash", "nosuch", *work, "-o", "out")
     bad("--check needs --run", "crash", "ssd-page", *check)
     bad("--filesystem is for cuts under a filesystem", "crash", *DEVICE, *work, "--filesystem", "xfs")

@@ -102,14 +102,27 @@ def test_the_works_have_names():
     assert (p.returncode, p.stdout) == (1, "no: no such work\n")
 
 
+def test_mount_options_of_each_filesystem():
+    from flashemu_lab.crash.choices import mounts_of
+    assert mounts_of([], ["ext4"]) == {}
+    assert mounts_of(["a=b,c"], ["ext4", "xfs"]) == {"ext4": "a=b,c", "xfs": "a=b,c"}
+    assert mounts_of(["xfs:a", "ext4:data=journal,b:c"], ["ext4", "xfs"]) == {
+        "xfs": "a", "ext4": "data=journal,b:c"}
+    assert mounts_of(["f:a"], ["ext4"]) == {"ext4": "f:a"}, "a colon that follows no filesystem"
+
+
 def test_mistakes():
     bad("--work nosuch: allowed: files, log", "crash", "ssd-page", "--fs", "ext4", "--work", "nosuch")
     bad("--run and --work are two works", "crash", "ssd-page", "--fs", "ext4", "--work", "log",
         "--run", "true")
-    for option in ("--work", "--mount", "--file"):
+    for option in ("--mount", "--file"):
         bad(option + " needs --fs NAME", "crash", "ssd-page", option, "x")
         bad(option + " needs --fs NAME", "crash", "ssd-page", "--run", "true", option, "x")
-    bad("invalid choice: 'zfs'", "crash", "ssd-page", "--fs", "zfs")
+    bad("--fs zfs: allowed: ext4, xfs, btrfs, ", "crash", "ssd-page", "--fs", "ext4,zfs")
+    bad("--mount xfs:nobarrier: --fs does not name xfs", "crash", "ssd-page", "--fs", "ext4",
+        "--mount", "xfs:nobarrier")
+    bad("--mount noatime: ext4 has mount options already", "crash", "ssd-page", "--fs", "ext4,vfat",
+        "--mount", "ext4:nobarrier", "--mount", "noatime")
     bad("--filesystem is for cuts", "crash", "ssd-page", "--fs", "ext4", "--filesystem", "xfs")
     bad("a recording needs one device", "crash", "--fs", "ext4")
 

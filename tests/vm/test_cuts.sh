@@ -74,8 +74,14 @@ crash 2 --fs ext4 --work nosuch
 one '--work nosuch: allowed: files, log'
 crash 2 --fs ext4 --run true --work log
 one '--run and --work are two works'
-crash 2 --work log
-one '--work needs --fs'
+# Two filesystems with options of their own, side by side.
+crash 0 --fs ext4,vfat --mount vfat:sync --mount ext4:data=journal --run 'echo 1 >f1 && sync f1' --check true \
+    --cuts 3 -o two
+[ "$(grep -cx 'ext4\|vfat' out)" = 2 ] || fail "two works: $(cat out)"
+for fs in ext4:data=journal vfat:sync; do
+    grep -q "\"mount\": \"${fs#*:}\"" "two/${fs%:*}/work.json" || fail "$fs: $(cat two/*/work.json)"
+done
+[ -s two/index.html ] || fail "no page of both"
 
 [ -z "$(ls room)" ] || fail "a folder is left: $(ls room)"
 

@@ -14,8 +14,9 @@
 #
 # and gets one:
 #
-#   WORD CODE NOTES TEXT            kept, unknown or broken; the exit code of $CHECK; what is no
-#                                   fault, "-" or words with commas between them; and why
+#   WORD CODE KIND NOTES TEXT       kept, unknown or broken; the exit code of $CHECK; what has said so:
+#                                   mount, check, umount or fsck; what is no fault, "-" or words with
+#                                   commas between them; and why
 #
 # Marks that begin with "flashemu:" are this script's, and $CHECK does not see them.
 set -uo pipefail
@@ -135,30 +136,43 @@ damaged() {
     } | dmsetup create --noudevsync damaged || fail "dmsetup"
 }
 
-# Sets word, code, notes and why for a device.
+# Says what a filesystem that does not mount needs, where a program mends just that.
+mend() {
+    [ "$fs" = ntfs ] || return 0
+    if ntfsfix "$1" >$here/log 2>&1 && mount_fs "$1" >$here/log 2>&1; then
+        why+="; it mounts after ntfsfix"
+        umount /mnt || exit 0
+    else
+        why+="; ntfsfix does not help"
+    fi
+}
+
+# Sets word, code, kind, notes and why for a device.
 one() {
     local dev=$1 told=''
-    word=broken code=0 notes='' why=''
+    word=broken code=0 kind=mount notes='' why=''
     if ! mount_fs "$dev" >$here/log 2>&1; then
-        why=$(grep -m 1 . $here/log) && why="mount: ${why#mount: }"
+        why=$(grep -m 1 . $here/log) && why="mount: ${why#mount: }" && why=${why%.}
+        mend "$dev"
         return
     fi
+    kind=check
     if [ -n "${CHECK-}" ]; then
         (cd /mnt && exec bash -c "$CHECK") </dev/null >$here/log 2>&1 || code=$?
         [ "$code" = 0 ] || told="the check ended with exit code $code: $(tail -n 1 $here/log)"
     fi
     if ! umount /mnt 2>$here/log; then
-        why="umount: $(tail -n 1 $here/log)"
+        kind=umount why="umount: $(tail -n 1 $here/log)"
         return
     fi
     look "$dev"
-    [ -z "$why" ] || return 0
+    if [ -n "$why" ]; then kind=fsck; return; fi
     why=$told
     case $code in 0) word=kept ;; 125) word=unknown ;; esac
 }
 
 judge() {
-    local fd n ranges all=() word code notes why dev
+    local fd n ranges all=() word code kind notes why dev
     modprobe -a dm-mod 2>/dev/null || :
     mapfile -t all </root/marks
     exec {fd}<>"/dev/tcp/$(host_of "$ORDERS")/$ORDERS" || fail "nobody asks at port $ORDERS"
@@ -168,7 +182,7 @@ judge() {
         # shellcheck disable=SC2086
         if [ -n "$ranges" ]; then damaged $ranges; dev=/dev/dm-0; fi
         one "$dev"
-        printf '%s %s %s %s\n' "$word" "$code" "${notes:--}" "${why//[^[:print:]]/?}" >&$fd
+        printf '%s %s %s %s %s\n' "$word" "$code" "$kind" "${notes:--}" "${why//[^[:print:]]/?}" >&$fd
         ! grep -q ' /mnt ' /proc/mounts || exit 0 # nobody knows what is still open
         [ -z "$ranges" ] || dmsetup remove --noudevsync damaged || exit 0
     done

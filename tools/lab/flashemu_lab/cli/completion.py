@@ -52,7 +52,7 @@ _WORDS: dict[str, Callable[[], Iterable[str]]] = {
 # Options of which several values stand in one word, by command.
 _LISTS: dict[tuple[str, str], Iterable[str]] = {
     ("advise", "workload"): ABOUT, ("crash", "workload"): choices.WORKLOADS,
-    ("crash", "filesystem"): choices.FILESYSTEMS,
+    ("crash", "filesystem"): choices.FILESYSTEMS, ("crash", "fs"): tuple(choices.RECORDED),
 }
 _FILES = {"FILE", "DIR", "FOLDER", "TRACE", "WORK", "MY", "OUT", "NEW", "DEVICE"}
 

@@ -12,13 +12,15 @@ import shutil
 import sys
 import tempfile
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Callable
 
 from ..core.errors import LabError
 from ..core.files import can_write, make_folder, write_whole
 from ..core.progress import Note, Progress
 from ..core.units import quantity
-from ..crash import broken, checks, choices, mounted, power_cuts, results, states, work
+from ..crash import broken, checks, choices, mounted, plain, power_cuts, results, states, work
 from ..runs.expression import parse_profile
 from ..runs.program import Outcome, Tool
 from ..runs.store import default_folder
@@ -32,16 +34,16 @@ _OTHERS = {"filesystem": "ext4,f2fs,vfat,exfat", "workload": "files", "within": 
 
 def _is_own(arguments: argparse.Namespace) -> bool:
     """Whether the command line means this way.  LabError if it means both."""
-    if arguments.run or arguments.state or arguments.fs:
+    if arguments.run or arguments.state or arguments.fs or arguments.work:
         for name, default in _OTHERS.items():
             if getattr(arguments, name) != default:
                 raise LabError(f"--{name} is for cuts under a filesystem in a virtual machine, and "
-                               "not for --run, --fs and --state")
+                               "not for --run, --work, --fs and --state")
         return True
     for name in ("check", "junit", "bisect"):
         if getattr(arguments, name):
-            raise LabError(f"--{name} needs --run CMD, --fs NAME, or --state ID")
-    for name in ("mount", "work", "file"):
+            raise LabError(f"--{name} needs --run CMD, --work NAME, --fs NAME, or --state ID")
+    for name in ("mount", "file"):
         if getattr(arguments, name):
             raise LabError(f"--{name} needs --fs NAME")
     return False
@@ -60,50 +62,106 @@ def _kept_in(arguments: argparse.Namespace) -> Path:
     return Path(arguments.store or default_folder()) / "crash"
 
 
-def _work(arguments: argparse.Namespace, tool: Tool) -> work.Work:
+def _works(arguments: argparse.Namespace, tool: Tool) -> dict[str, work.Work]:
+    """What the command line asks for, by name: each device, and on it each filesystem."""
     settings = tuple(word for word in arguments.operands if "=" in word)
-    profiles = [word for word in arguments.operands if "=" not in word]
-    if len(profiles) != 1:
-        raise LabError("a recording needs one device: a profile such as transcend8g")
-    profile = profiles[0]
-    if "/" in profile or profile.endswith(".ini"):
-        profile = str(Path(profile).absolute())
-    if not arguments.fs:
-        for name in ("mount", "work", "file"):
+    profiles = [str(Path(word).absolute()) if "/" in word or word.endswith(".ini") else word
+                for word in arguments.operands if "=" not in word]
+    if not profiles:
+        raise LabError("a recording needs one device at least: a profile such as transcend8g")
+    if len(set(profiles)) < len(profiles):
+        raise LabError("a device is named twice")
+    systems = [""]
+    if arguments.fs:
+        systems = choices.choose("--fs", arguments.fs, tuple(choices.RECORDED))
+    mounts = choices.mounts_of(arguments.mount, systems)
+    made = {}
+    for profile in profiles:
+        for fs in systems:
+            words = [fs] * bool(fs) + [Path(profile).stem] * (len(profiles) > 1 or not fs)
+            name = "-on-".join(words)
+            if name in made:
+                raise LabError(f"{profile}: another device has this name, too")
+            made[name] = _work(arguments, tool, profile, settings, fs, mounts.get(fs, ""))
+    return made
+
+
+def _work(arguments: argparse.Namespace, tool: Tool, profile: str, settings: tuple[str, ...],
+          fs: str, mount: str) -> work.Work:
+    if not fs:
+        for name in ("mount", "file"):
             if getattr(arguments, name):
                 raise LabError(f"--{name} needs --fs NAME")
-        return work.Work(profile, settings, arguments.seed, arguments.run, arguments.check)
+        run, check = _commands(arguments, "log", plain.named(), plain.commands_of)
+        return work.Work(profile, settings, arguments.seed, run, check)
     keys = {word.split("=")[0] for word in settings}
     if not keys & {"size", "device.capacity"}:
-        size = choices.RECORDED[arguments.fs]
+        size = choices.RECORDED[fs]
         there = quantity(parse_profile(tool.canonical(profile, settings))["device.capacity"])
         if not there or there > (quantity(size) or 0):  # 0: it follows from the chip
             settings += (f"size={size}",)
     files = tuple(str(Path(name).absolute()) for name in arguments.file)
-    run, check = _commands(arguments)
-    return work.Work(profile, settings, arguments.seed, run, check, arguments.fs, arguments.mount,
-                     files)
+    run, check = _commands(arguments, "files", mounted.named_works(), mounted.commands_of)
+    return work.Work(profile, settings, arguments.seed, run, check, fs, mount, files)
 
 
-def _commands(arguments: argparse.Namespace) -> tuple[str, str]:
+def _commands(arguments: argparse.Namespace, usual: str, known: dict[str, str],
+              commands_of: Callable[[str], tuple[str, str]]) -> tuple[str, str]:
+    """What runs the work and what checks it; `known` has those that come with the program."""
     if arguments.run and arguments.work:
         raise LabError("--run and --work are two works")
     if arguments.run:
         return arguments.run, arguments.check
-    name, known = arguments.work or "files", mounted.named_works()
+    name = arguments.work or usual
     if name not in known:
         raise LabError(f"--work {name}: allowed: {', '.join(known)}")
-    run, check = mounted.commands_of(name)
+    run, check = commands_of(name)
     return run, arguments.check or check
 
 
+@dataclass(frozen=True)
+class _Told:
+    """What has come of one work, and its exit code."""
+
+    judged: broken.Judged
+    code: int
+
+
 def _record(arguments: argparse.Namespace) -> int:
-    """In the folder that the user names, or in one that has the name of the recording."""
+    """All works; several have folders of their own in the one that the user names."""
     tool = Tool()
-    made = _work(arguments, tool)
+    works = _works(arguments, tool)
+    told: dict[str, _Told] = {}
+    for name, made in works.items():
+        folder = arguments.output and arguments.output / name if len(works) > 1 else \
+            arguments.output
+        try:
+            told[name] = _record_one(arguments, tool, made, folder)
+        except LabError as e:
+            raise LabError(f"{name}: {e}" if len(works) > 1 else str(e)) from None
+        if not arguments.json:
+            sys.stdout.write(f"{name}\n" * (len(works) > 1) + broken.to_text(told[name].judged))
+            print(f"{told[name].judged.recording.folder / 'index.html'}", flush=True)
+    all_judged = {name: one.judged for name, one in told.items()}
+    if arguments.json:
+        sys.stdout.write(broken.to_json(*all_judged.values()))
+    if arguments.junit:
+        write_whole(arguments.junit, broken.to_junit(all_judged))
+    if arguments.output and len(works) > 1:
+        write_whole(arguments.output / "index.html", broken.to_overview(all_judged))
+    unjudged = [name for name, one in told.items() if one.code == 2]
+    if unjudged and not any(one.code == 1 for one in told.values()):
+        raise LabError(f"{unjudged[0]}: the check could not tell of any state" if len(works) > 1
+                       else "the check could not tell of any state")
+    return max(one.code % 2 for one in told.values())
+
+
+def _record_one(arguments: argparse.Namespace, tool: Tool, made: work.Work,
+                output: Path | None) -> _Told:
+    """In this folder, or in one that has the name of the recording."""
     kept = _kept_in(arguments)
-    make_folder(arguments.output or kept)
-    folder = arguments.output or Path(tempfile.mkdtemp(prefix="new-", dir=kept))
+    make_folder(output or kept)
+    folder = output or Path(tempfile.mkdtemp(prefix="new-", dir=kept))
     record = mounted.record_mounted if made.fs else work.record_work
     try:
         recording = record(made, folder, tool, 10 * arguments.timeout)
@@ -115,15 +173,15 @@ def _record(arguments: argparse.Namespace) -> int:
         with tempfile.TemporaryDirectory(prefix="flashemu-crash.") as name:
             found = states.enumerate_states(recording, tool, Path(name),
                                             str(arguments.cuts or "all"), arguments.second, behind)
-            if not arguments.output:
+            if not output:
                 place = kept / found.numbers["recording"]
                 shutil.rmtree(place, ignore_errors=True)
                 recording = work.Recording(folder.rename(place), made)
             verdicts = _judge(arguments, tool, recording, found)
+            return _tell(tool, recording, found, verdicts)
     finally:
-        if not arguments.output:
+        if not output:
             shutil.rmtree(folder, ignore_errors=True)
-    return _tell(arguments, tool, recording, found, verdicts)
 
 
 def _judge_of(arguments: argparse.Namespace, tool: Tool, made: work.Work, folder: Path,
@@ -131,7 +189,7 @@ def _judge_of(arguments: argparse.Namespace, tool: Tool, made: work.Work, folder
     folder.mkdir()
     if made.fs:
         return mounted.Mounted(folder, made, marks, capacity, arguments.timeout)
-    return checks.Check(made.check, tool, arguments.timeout)
+    return checks.Check(made.check, tool, arguments.timeout, bool(arguments.state))
 
 
 def _judge(arguments: argparse.Namespace, tool: Tool, recording: work.Recording,
@@ -161,37 +219,26 @@ def _judge(arguments: argparse.Namespace, tool: Tool, recording: work.Recording,
             note.end()
 
 
-def _tell(arguments: argparse.Namespace, tool: Tool, recording: work.Recording,
-          found: states.Enumerated, verdicts: list[checks.Verdict]) -> int:
-    """Prints and writes what has come out; the exit code."""
+def _tell(tool: Tool, recording: work.Recording, found: states.Enumerated,
+          verdicts: list[checks.Verdict]) -> _Told:
+    """Writes what has come out into the folder; the code is 2 if nothing could be judged."""
     judged = broken.Judged(tool.program, recording, found, verdicts, None)
     if judged.broken:
-        judged = broken.Judged(tool.program, recording, found, verdicts,
-                               recording.folder / "broken.img")
+        judged = dataclasses.replace(judged, image=recording.folder / "broken.img",
+                                     missing=broken.missing_of(recording, found, verdicts))
         recording.make_image(judged.broken[0].state.id, recording.folder / "broken.img", tool)
-    _write(arguments, judged)
-    sys.stdout.write(broken.to_json(judged) if arguments.json else broken.to_text(judged))
-    if not arguments.json:
-        print(f"{recording.folder / 'index.html'}")
+    write_whole(recording.folder / "results.json", broken.to_json(judged))
+    write_whole(recording.folder / "index.html", broken.to_page(judged))
     if judged.broken or found.numbers["failed"]:
-        return 1
-    if verdicts and not judged.of("kept"):
-        raise LabError("the check could not tell of any state")
-    return 0
-
-
-def _write(arguments: argparse.Namespace, judged: broken.Judged) -> None:
-    folder = judged.recording.folder
-    write_whole(folder / "results.json", broken.to_json(judged))
-    write_whole(folder / "index.html", broken.to_page(judged))
-    if arguments.junit:
-        write_whole(arguments.junit, broken.to_junit(judged))
+        return _Told(judged, 1)
+    return _Told(judged, 2 if verdicts and not judged.of("kept") else 0)
 
 
 def _again(arguments: argparse.Namespace) -> int:
     """Judges one state of a recording that was kept, with its check or another one."""
-    if arguments.operands or arguments.run or arguments.fs:
-        raise LabError("--state names a recording already: no device, no --run and no --fs")
+    if arguments.operands or arguments.run or arguments.fs or arguments.work:
+        raise LabError("--state names a recording already: no device, no --run, no --work and no "
+                       "--fs")
     hash_, tool = arguments.state.split(":")[0], Tool()
     recording = work.Recording.load(arguments.output or _kept_in(arguments) / hash_)
     made = dataclasses.replace(recording.work, check=arguments.check or recording.work.check)

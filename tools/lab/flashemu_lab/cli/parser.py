@@ -320,12 +320,13 @@ def _add_own_crash(c: argparse.ArgumentParser) -> None:
                    "power at every operation of the chip")
     c.add_argument("--check", metavar="CMD", default="",
                    help="judge each state: 0 kept, 125 cannot tell, else broken")
-    c.add_argument("--fs", metavar="NAME", default="", choices=["", *choices.RECORDED],
-                   help="record the work on this filesystem, in the virtual machine, and let a "
-                   f"kernel judge each state: {', '.join(choices.RECORDED)}")
-    c.add_argument("--mount", metavar="OPTIONS", default="", help="with --fs: mount options")
+    c.add_argument("--fs", metavar="NAME,...", default="",
+                   help="record the work on each of these filesystems, in the virtual machine, and "
+                   f"let a kernel judge each state: {', '.join(choices.RECORDED)}")
+    c.add_argument("--mount", metavar="[FS:]OPTIONS", action="append", default=[],
+                   help="with --fs: mount options, of one filesystem or of all")
     c.add_argument("--work", metavar="NAME", default="",
-                   help="with --fs: a work that comes with its check (files)")
+                   help="a work that comes with its check (files; without --fs: log)")
     c.add_argument("--file", metavar="PATH", action="append", default=[],
                    help="with --fs: a file or folder that the machine gets, in /root")
     c.add_argument("--state", metavar="ID", default="", help="judge only this state again")

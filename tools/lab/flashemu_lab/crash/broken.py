@@ -6,17 +6,18 @@ from __future__ import annotations
 import json
 import shlex
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from markupsafe import Markup
 
-from ..core.text import counted
+from ..core.text import counted, listed
 from ..report import html
 from ..report.page import document
 from ..runs.run import Json
 from .checks import Verdict
-from .states import Enumerated, State
+from .owed import Owed
+from .states import Data, Enumerated, State
 from .work import Mark, Recording, Request, read_trace
 
 _FORMAT = 1
@@ -26,13 +27,14 @@ _SHOWN = 120  # requests in front of a cut that a page shows
 @dataclass(frozen=True)
 class Judged:
     """A recording with all verdicts, in the order of the cuts; `image` is that of the first state
-    which is broken."""
+    which is broken, and `missing` the bytes that the device owes in each broken one, by its id."""
 
     program: str
     recording: Recording
     found: Enumerated
     verdicts: list[Verdict]
     image: Path | None
+    missing: dict[str, int] = field(default_factory=dict)
 
     def of(self, word: str) -> list[Verdict]:
         """The verdicts that are kept, unknown or broken."""
@@ -42,6 +44,14 @@ class Judged:
     def broken(self) -> list[Verdict]:
         """Those that are broken, the earliest cut first."""
         return self.of("broken")
+
+
+def missing_of(recording: Recording, found: Enumerated, verdicts: list[Verdict]
+               ) -> dict[str, int]:
+    """What `Judged.missing` is."""
+    requests, _ = read_trace(recording.trace)
+    owed = Owed(requests, Data(recording.data), found.data)
+    return {v.state.id: owed.missing(v.state) for v in verdicts if v.word == "broken"}
 
 
 def command_of(recording: Recording, state: State) -> str:
@@ -103,7 +113,27 @@ def sentences(judged: Judged) -> list[str]:
     first = judged.broken[0]
     return [f"A promise is broken in {len(judged.broken)} of {len(judged.verdicts)} states.",
             f"The earliest cut: {_place(first.state, requests, marks)}; {first.reason()}.",
-            f"Again: {command_of(judged.recording, first.state)}", *told]
+            f"Again: {command_of(judged.recording, first.state)}",
+            f"What has failed: {_by_kind(judged)}. {_whose(judged)}", *told]
+
+
+_KINDS = {"check": "the check", "mount": "the mount", "umount": "the unmount", "fsck": "fsck",
+          "kernel": "the kernel", "time": "the time"}
+
+
+def _by_kind(judged: Judged) -> str:
+    counts = Counter(v.kind for v in judged.broken)
+    return ", ".join(f"{_KINDS[kind]} in {n}" for kind, n in counts.most_common())
+
+
+def _whose(judged: Judged) -> str:
+    """Whose fault it is, as far as the device can tell."""
+    lost = sum(bool(n) for n in judged.missing.values())
+    if lost:
+        return (f"In {lost} of {len(judged.broken)} of them the device has lost what was flushed: "
+                "that is its own fault.")
+    return ("The device has all that was flushed in each of them: what breaks is in what was not "
+            "flushed yet, and whoever writes it counts on an order that no flush asks for.")
 
 
 def to_text(judged: Judged) -> str:
@@ -115,15 +145,23 @@ def _failure(judged: Judged, verdict: Verdict, marks: list[Mark]) -> Json:
     s = verdict.state
     return {"id": s.id, "request": s.request, "time_ns": s.time, "marks": s.marks,
             "mark": marks[s.marks - 1].text if s.marks else None, "hash": s.hash,
-            "code": verdict.told.code, "reason": verdict.reason(),
+            "code": verdict.told.code, "kind": verdict.kind, "reason": verdict.reason(),
+            "flushed_missing": judged.missing[s.id],
             "command": command_of(judged.recording, s)}
 
 
-def to_json(judged: Judged) -> str:
-    """Everything, for programs."""
+def to_json(*judged: Judged) -> str:
+    """Everything, for programs; several works are a list."""
+    found = [_members(one) for one in judged]
+    whole = found[0] if len(found) == 1 else {"format": _FORMAT, "kind": "cuts of several works",
+                                              "works": found}
+    return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
+
+
+def _members(judged: Judged) -> Json:
     work = judged.recording.work
     _, marks = read_trace(judged.recording.trace)
-    return json.dumps({
+    return {
         "format": _FORMAT, "kind": "cuts", "program": judged.program, "profile": work.profile,
         "settings": list(work.settings), "seed": work.seed, "run": work.run, "check": work.check,
         "fs": work.fs or None, "mount": work.mount or None, "notes": notes_of(judged),
@@ -133,16 +171,32 @@ def to_json(judged: Judged) -> str:
         **{word: len(judged.of(word)) for word in ("kept", "unknown")},
         "broken": [_failure(judged, v, marks) for v in judged.broken],
         "image": str(judged.image) if judged.image else None,
-    }, indent=1, ensure_ascii=False) + "\n"
+    }
 
 
-def to_junit(judged: Judged) -> str:
-    """For a system that shows tests: one for each broken state, and one for all that are kept."""
-    return html.render(
-        "junit.xml", device=judged.recording.work.profile,
-        broken=[(v.state.id, v.reason(), command_of(judged.recording, v.state))
-                for v in judged.broken],
-        kept=len(judged.of("kept")), unknown=len(judged.of("unknown")))
+def to_junit(judged: dict[str, Judged]) -> str:
+    """For a system that shows tests: one for each broken state, and one for all that are kept.
+    Several works, by name, are suites of their own."""
+    return html.render("junit.xml", suites=[
+        {"name": "power cuts" if len(judged) == 1 else f"power cuts, {name}",
+         "device": one.recording.work.profile,
+         "broken": [(v.state.id, v.reason(), command_of(one.recording, v.state))
+                    for v in one.broken],
+         "kept": len(one.of("kept")), "unknown": len(one.of("unknown"))}
+        for name, one in judged.items()])
+
+
+def to_overview(judged: dict[str, Judged]) -> str:
+    """A page about several works, by name, which are in folders of these names."""
+    rows = [[name, str(one.found.numbers["cases"]), str(len(one.broken)), sentences(one)[0]]
+            for name, one in judged.items()]
+    bad = [name for name, one in judged.items() if one.broken]
+    first = (f"A promise is broken with {listed(bad)}." if bad else
+             "No promise is broken anywhere.")
+    return document("cuts", "What does a power cut break?",
+                    "One work, on several filesystems or devices. Each has a page of its own in "
+                    "the folder of its name.", [first],
+                    [_table(["work", "states", "broken", "what has come out"], rows)])
 
 
 # --- the page ---
@@ -237,9 +291,11 @@ def to_page(judged: Judged) -> str:
               f"{f.request.done / 1e6:.3f}", "yes" if f.answered else "no",
               "yes" if f.durable else "no", _word(f)] for f in shown])))
         parts.append(html.part("fold", f"All {len(judged.broken)} broken states", _table(
-            ["cut", "where", "how the check ended", "the command that judges it again"],
+            ["cut", "where", "how the check ended", "flushed bytes that are missing",
+             "the command that judges it again"],
             [[v.state.id, _place(v.state, requests, marks), v.reason(),
-              command_of(judged.recording, v.state)] for v in judged.broken])))
+              str(judged.missing[v.state.id]), command_of(judged.recording, v.state)]
+             for v in judged.broken])))
     device = " ".join([work.profile, *work.settings, f"seed={work.seed}"])
     parts.append(html.part("fold", "How it was done", _table(
         ["device", "filesystem", "run", "check", "program"],

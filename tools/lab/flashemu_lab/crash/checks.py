@@ -15,6 +15,7 @@ too much time: it is broken.
 from __future__ import annotations
 
 import shlex
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -50,11 +51,13 @@ class Told:
     code     0 kept, 125 cannot tell, None: it took too long, else broken
     text     why, if the code does not say it
     notes    what was found and is no fault, such as "dirty"
+    kind     what has said so: check, mount, umount, fsck, or kernel, which crashed
     """
 
     code: int | None
     text: str = ""
     notes: tuple[str, ...] = ()
+    kind: str = "check"
 
     def reason(self) -> str:
         """How it ended, in words."""
@@ -72,6 +75,11 @@ class Verdict:
     def word(self) -> str:
         """kept, unknown or broken."""
         return word_of(self.told.code)
+
+    @property
+    def kind(self) -> str:
+        """What has said so; "time" if it took too long."""
+        return "time" if self.told.code is None else self.told.kind
 
     def reason(self) -> str:
         """How the check ended."""
@@ -110,13 +118,21 @@ def _mapfile(path: Path, unreadable: tuple[tuple[int, int], ...], capacity: int)
     path.write_text("\n".join(lines) + "\n", encoding="ascii")
 
 
+def _last(text: str) -> str:
+    """The last line that is not empty, as a message may have it."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()] or [""]
+    return "".join(c if c.isprintable() else "?" for c in lines[-1])[:200]
+
+
 @dataclass(frozen=True)
 class Check:
-    """A judge that is a command, as a shell takes it, which ends in at most `timeout_s` s."""
+    """A judge that is a command, as a shell takes it, which ends in at most `timeout_s` s.  The
+    last line that it prints belongs to the reason; with `loud` the user sees all that it prints."""
 
     command: str
     tool: Tool
     timeout_s: float
+    loud: bool = False
 
     @property
     def name(self) -> str:
@@ -135,9 +151,15 @@ class Check:
         words += ["file", str(image), "cow-block-size=4096"]
         if unreadable:
             words += [f"ddrescue-mapfile={folder / 'map'}"]
-        return Told(run_beside(words, self.command, {"FLASHEMU_MARKS": str(told),
-                                                     "FLASHEMU": str(self.tool.path)},
-                               self.timeout_s))
+        with (folder / "said").open("w+b") as said:
+            code = run_beside(words, self.command, {"FLASHEMU_MARKS": str(told),
+                                                    "FLASHEMU": str(self.tool.path)},
+                              self.timeout_s, said)
+            said.seek(0)
+            text = said.read().decode(errors="replace")
+        if self.loud:
+            sys.stderr.write(text)
+        return Told(code, reason_of(code) + (f": {last}" if code and (last := _last(text)) else ""))
 
     def close(self) -> None:
         """Nothing is running."""

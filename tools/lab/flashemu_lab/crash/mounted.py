@@ -251,16 +251,16 @@ class Mounted:
         ranges = " ".join(f"{a // _SECTOR}+{n // _SECTOR}" for a, n in unreadable)
         answer = self._guest.ask(f"{len(marks)} {ranges}\n", self._timeout_s)
         if answer:
-            word, code, notes, text = answer.split(" ", 3)
+            word, code, kind, notes, text = answer.split(" ", 4)
             return Told({"kept": 0, "unknown": CANNOT_TELL}.get(word, int(code) or 1), text,
-                        () if notes == "-" else tuple(notes.split(",")))
+                        () if notes == "-" else tuple(notes.split(",")), kind)
         if answer is not None:
             with suppress(subprocess.TimeoutExpired):
                 self._guest.process.wait(30)  # and so it has told all that it can
         self.close()
         if answer is None:
             return Told(None, f"the kernel took more than {self._timeout_s:g} s")
-        return Told(1, f"the kernel crashed: {self._last_words()}")
+        return Told(1, f"the kernel crashed: {self._last_words()}", kind="kernel")
 
     def close(self) -> None:
         """Ends the guest."""

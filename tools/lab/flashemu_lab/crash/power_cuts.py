@@ -32,7 +32,7 @@ from ..runs.expression import parse_profile
 from ..runs.program import Outcome, Tool
 from ..runs.run import Json, key_of
 from ..runs.worker import digest
-from .choices import FILESYSTEMS, WORKLOADS
+from .choices import FILESYSTEMS, WORKLOADS, among, choose
 
 # What fsync promises: all of these sync the folder's entry of a new file together with the file.
 PROMISE = ("ext4", "f2fs", "xfs")
@@ -95,22 +95,9 @@ def parse_id(text: str) -> tuple[str, str, str, int, int]:
     if len(parts) != 5 or any(whole(word) is None for word in parts[3:]):
         raise LabError(f"--cut {text}: expected PROFILE:FILESYSTEM:WORKLOAD:SEED:NUMBER, such as "
                        "transcend8g:ext4:files:1:7")
-    _among("--cut", parts[1], FILESYSTEMS)
-    _among("--cut", parts[2], WORKLOADS)
+    among("--cut", parts[1], FILESYSTEMS)
+    among("--cut", parts[2], WORKLOADS)
     return parts[0], parts[1], parts[2], int(parts[3]), int(parts[4])
-
-
-def _among(option: str, word: str, allowed: tuple[str, ...]) -> None:
-    if word not in allowed:
-        raise LabError(f"{option} {word}: allowed: {', '.join(allowed)}")
-
-
-def choose(option: str, text: str, allowed: tuple[str, ...]) -> list[str]:
-    """The words of "A,B"; LabError for one that is not allowed."""
-    words = list(dict.fromkeys(text.split(",")))
-    for word in words:
-        _among(option, word, allowed)
-    return words
 
 
 class Planner:

@@ -74,6 +74,13 @@ class Data:
                            else bytes(piece))
             at, offset, length = at + 8, offset + piece, length - piece
 
+    def sector(self, place: int, offset: int, at: int, size: int) -> bytes:
+        """The bytes [at, at + size) of what was written from `offset` on; they are in one block."""
+        index = at // _BLOCK - offset // _BLOCK
+        first = offset if not index else at - at % _BLOCK
+        (_, piece), = self.get(place + 8 * index, first, at + size - first)
+        return piece[at - first:]
+
 
 @dataclass(frozen=True)
 class Enumerated:

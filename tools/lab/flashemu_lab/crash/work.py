@@ -26,7 +26,7 @@ import time
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Iterator
+from typing import IO, Iterator
 
 from ..core.errors import LabError
 from ..core.files import make_folder, write_whole
@@ -129,17 +129,17 @@ def _serving(words: list[str], place: Path) -> Iterator[str]:
             process.wait()
 
 
-def run_beside(words: list[str], command: str, more: dict[str, str],
-               timeout_s: float) -> int | None:
+def run_beside(words: list[str], command: str, more: dict[str, str], timeout_s: float,
+               out: IO[bytes] | None = None) -> int | None:
     """The exit code of a command, as a shell takes it, beside a server of its own, whose words are
     behind `nbdkit`; -N for signal N; None if it took longer, and was ended with what it had
-    started."""
+    started.  What it prints goes to `out`, or to the standard error."""
     with tempfile.TemporaryDirectory(prefix="flashemu-crash.") as name, \
             _serving(words, Path(name)) as uri:
         process = subprocess.Popen(
             ["setpriv", "--pdeathsig", "KILL", "sh", "-c", command],
-            env={**os.environ, **more, "FLASHEMU_URI": uri}, stdin=subprocess.DEVNULL, stdout=2,
-            start_new_session=True)
+            env={**os.environ, **more, "FLASHEMU_URI": uri}, stdin=subprocess.DEVNULL,
+            stdout=out or 2, stderr=out, start_new_session=True)
         try:
             return process.wait(timeout_s)
         except subprocess.TimeoutExpired:
