@@ -34,7 +34,7 @@
 #include "device/internal.h"
 
 #include "flashemu/pause.h"
-#include "profile/options.h"
+#include "profile/old_keys.h"
 #include "store/image_file.h"
 
 #include <errno.h>
@@ -546,7 +546,7 @@ static void apply_delays(struct fe_device *dev)
 
 int fe_device_set(struct fe_device *dev, const char *key, const char *value, struct fe_err *err)
 {
-    const struct fe_option *o = fe_option_find(key);
+    const struct fe_option *o = fe_option_or_heir(key);
     if (o && !o->live)
         return fe_err_set(err, EPERM, "%s: is built into the device and cannot change while "
                           "it runs", key);
@@ -554,7 +554,7 @@ int fe_device_set(struct fe_device *dev, const char *key, const char *value, str
     if (r < 0)
         return r;
     apply_delays(dev);
-    return o->type == FE_OPT_LIES ? fe_lies_set(dev, err) : 0;
+    return o && o->type == FE_OPT_LIES ? fe_lies_set(dev, err) : 0;
 }
 
 void *fe_device_lend(struct fe_device *dev, const void *data)

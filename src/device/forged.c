@@ -28,14 +28,14 @@ int fe_forged_init(struct fe_forged *f, const struct fe_device_params *p, uint64
     if (p->beyond_cache == 0)
         return 0;
     if (p->claimed_capacity <= capacity || f->period <= capacity)
-        return fe_err_set(err, EINVAL, "device.beyond_cache=%llu: no sector is lost that it could "
+        return fe_err_set(err, EINVAL, "device.beyond:cache=%llu: no sector is lost that it could "
                           "keep; allowed: 0, or a device.claimed_capacity above %llu bytes with "
                           "device.beyond=drop, or with device.beyond=module and a "
-                          "device.beyond_module above that",
+                          "device.beyond:reach above that",
                           (unsigned long long)p->beyond_cache, (unsigned long long)capacity);
     if (!payload)
         return 0;
-    return fe_ring_init(&f->kept, p->beyond_cache, p->sector_size, true, "device.beyond_cache",
+    return fe_ring_init(&f->kept, p->beyond_cache, p->sector_size, true, "device.beyond:cache",
                         err);
 }
 

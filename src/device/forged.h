@@ -38,7 +38,7 @@ struct fe_forged {
 #define FE_NOWHERE UINT64_MAX
 
 /* The sectors of a device with so many bytes.  Without `payload` nobody wants their data, and none
- * are kept.  -ENOMEM, and -EINVAL if device.beyond_cache is given and no sector is lost; with
+ * are kept.  -ENOMEM, and -EINVAL if device.beyond:cache is given and no sector is lost; with
  * message, and *f needs no fini then. */
 int fe_forged_init(struct fe_forged *f, const struct fe_device_params *p, uint64_t capacity,
                    bool payload, struct fe_err *err);

@@ -38,7 +38,7 @@
  */
 #include "device/internal.h"
 
-#include "profile/options.h"
+#include "profile/old_keys.h"
 #include "store/image.h"
 #include "store/image_file.h"
 
@@ -110,6 +110,25 @@ static bool find_value(const char *text, const struct fe_option *o, char *buf, s
     return false;
 }
 
+/* What the image has: the value of the key, and then that of a key that went, whose heir it is. */
+static void value_of_image(const struct fe_profile *ours, const struct fe_option *o,
+                           const char *text, char *buf)
+{
+    struct fe_profile theirs = *ours;
+    const struct fe_option *heir;
+    const char *value;
+
+    fe_option_reset(o, &theirs);
+    if (find_value(text, o, buf, FE_VALUE_MAX) && fe_option_parse(o, buf, &theirs, NULL) < 0)
+        return; /* written by another version, so it differs */
+    for (uint32_t i = 0; i < fe_n_old_keys; i++)
+        if (find_value(text, &fe_old_keys[i].was, buf, FE_VALUE_MAX) &&
+            fe_old_key_read(&fe_old_keys[i], buf, &heir, &value, NULL) == 0 && heir &&
+            heir >= o && heir <= o + o->n_details)
+            fe_option_parse(heir, value, &theirs, NULL);
+    fe_option_print(o, &theirs, buf, FE_VALUE_MAX);
+}
+
 /* Compares one key as text, because the text is what a user sees in the message and what does not
  * depend on how this version stores the value.  -EINVAL with both values if they differ. */
 static int compare_key(const struct fe_device *dev, const struct fe_option *o, const char *path,
@@ -117,11 +136,7 @@ static int compare_key(const struct fe_device *dev, const struct fe_option *o, c
 {
     char ours[FE_VALUE_MAX], theirs[FE_VALUE_MAX];
     fe_option_print(o, &dev->profile, ours, sizeof ours);
-    if (!find_value(what->profile, o, theirs, sizeof theirs)) {
-        struct fe_profile without = dev->profile;
-        fe_option_reset(o, &without);
-        fe_option_print(o, &without, theirs, sizeof theirs);
-    }
+    value_of_image(&dev->profile, o, what->profile, theirs);
     if (strcmp(ours, theirs) == 0)
         return 0;
     return fe_err_set(err, EINVAL,
@@ -136,7 +151,7 @@ static int compare_profiles(const struct fe_device *dev, const char *path,
 {
     int r = compare_key(dev, fe_option_in(FE_SEC_FTL, "type"), path, what, err);
     for (uint32_t i = 0; r == 0 && i < fe_n_options; i++)
-        if (is_part_of_image(&fe_options[i]) &&
+        if (is_part_of_image(&fe_options[i]) && !fe_option_is_detail(&fe_options[i]) &&
             fe_option_is_used(&fe_options[i], dev->profile.ftl.type))
             r = compare_key(dev, &fe_options[i], path, what, err);
     return r;

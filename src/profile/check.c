@@ -157,9 +157,9 @@ void fe_check(const struct fe_profile *p, fe_complain_fn *complain, void *ctx)
     check_lies(p, complain, ctx);
     check_sectors(p, FE_SEC_DEVICE, "capacity", p->device.capacity, complain, ctx);
     check_sectors(p, FE_SEC_DEVICE, "claimed_capacity", p->device.claimed_capacity, complain, ctx);
-    check_sectors(p, FE_SEC_DEVICE, "beyond_cache", p->device.beyond_cache, complain, ctx);
+    check_sectors(p, FE_SEC_DEVICE, "beyond:cache", p->device.beyond_cache, complain, ctx);
     if (p->device.beyond_module && p->device.beyond != FE_BEYOND_MODULE)
-        complain(ctx, fe_option_in(FE_SEC_DEVICE, "beyond_module"),
+        complain(ctx, fe_option_in(FE_SEC_DEVICE, "beyond:reach"),
                  fe_option_in(FE_SEC_DEVICE, "beyond"), "needs device.beyond=module");
     check_times(p, "tR", p->nand.tR_ns, complain, ctx);
     check_times(p, "tPROG", p->nand.tPROG_ns, complain, ctx);

@@ -38,7 +38,7 @@ static bool elsewhere(const char *key, char *buf, size_t len)
 
     for (uint32_t i = 0; i < fe_n_options; i++) {
         if (strcmp(fe_options[i].key, key) != 0)
-            continue;
+            continue; /* no detail: their names have a ':' */
         if (n == 0)
             n = (size_t)snprintf(buf, len, "; %s belongs to", key);
         else if (n < len)

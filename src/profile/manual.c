@@ -50,6 +50,17 @@ static void print_lies(FILE *out)
     }
 }
 
+/* The details of a key, as rows with their names cut off. */
+static void print_details(const struct fe_option *o, FILE *out)
+{
+    for (const struct fe_option *d = o + 1; d <= o + o->n_details; d++) {
+        char allowed[256];
+        fe_option_allowed(d, allowed, sizeof allowed);
+        fprintf(out, "  %s:%s\n      %s\n      allowed %s; default %s\n", strchr(d->key, ':') + 1,
+                fe_option_type_name(d), d->help, allowed, default_of(d));
+    }
+}
+
 /* One option as a paragraph of `flashemu help`. */
 static void print_one(const struct fe_option *o, FILE *out)
 {
@@ -70,6 +81,7 @@ static void print_one(const struct fe_option *o, FILE *out)
         fprintf(out, "  live     may be set while the device runs\n");
     if (o->type == FE_OPT_LIES)
         print_lies(out);
+    print_details(o, out);
 }
 
 /* A strategy: what it is, and the keys of [ftl] and [step] that it uses.  The keys of the other
@@ -82,7 +94,7 @@ static void print_strategy(uint32_t type, FILE *out)
         const struct fe_option *o = &fe_options[i];
         char key[64];
         snprintf(key, sizeof key, "%s.%s", fe_section_name(o->section), o->key);
-        if (fe_option_is_own(o, type))
+        if (fe_option_is_own(o, type) && !fe_option_is_detail(o))
             fprintf(out, "  %-20s %s\n", key, o->help);
     }
 }
@@ -97,7 +109,8 @@ int fe_options_help_profile(const struct fe_profile *p, FILE *out, struct fe_err
     for (uint32_t i = 0; i < fe_n_options; i++) {
         const struct fe_option *o = &fe_options[i];
         char key[160], value[96];
-        if (!fe_option_is_own(o, p->ftl.type) || strcmp(o->key, "type") == 0)
+        if (!fe_option_is_own(o, p->ftl.type) || strcmp(o->key, "type") == 0 ||
+            fe_option_is_detail(o))
             continue;
         snprintf(key, sizeof key, "%s.%s", fe_section_name(o->section), o->key);
         if (fe_profile_get(p, key, value, sizeof value))
@@ -128,6 +141,8 @@ int fe_options_help(const char *key, FILE *out, struct fe_err *err)
     for (uint32_t i = 0; i < fe_n_options; i++) {
         const struct fe_option *o = &fe_options[i];
         if (section != FE_N_SECTIONS ? o->section != section : key && o != fe_option_find(key))
+            continue;
+        if (!key || section != FE_N_SECTIONS ? fe_option_is_detail(o) : false)
             continue;
         if (!first)
             fputc('\n', out);
@@ -166,6 +181,20 @@ static void roff_one(const struct fe_option *o, FILE *out)
     }
     if (o->live)
         fputs("Live.\n", out);
+    if (o->n_details)
+        fputs(".Bl -tag -width Ds -compact\n", out);
+    for (const struct fe_option *d = o + 1; d <= o + o->n_details; d++) {
+        fprintf(out, ".It Cm %s\n", d->key);
+        fe_roff_put(out, d->help);
+        fprintf(out, "\n.br\n%s: ", fe_option_type_name(d));
+        fe_option_allowed(d, text, sizeof text);
+        fe_roff_put(out, text);
+        fputs("; default: ", out);
+        fe_roff_put(out, default_of(d));
+        fputs(".\n", out);
+    }
+    if (o->n_details)
+        fputs(".El\n", out);
 }
 
 int fe_lies_roff(FILE *out, struct fe_err *err)
@@ -189,7 +218,8 @@ int fe_options_roff(FILE *out, struct fe_err *err)
         if (i == 0 || o->section != o[-1].section)
             fprintf(out, "%s.Ss [%s]\n.Bl -tag -width Ds\n", i ? ".El\n" : "",
                     fe_section_name(o->section));
-        roff_one(o, out);
+        if (!fe_option_is_detail(o))
+            roff_one(o, out);
     }
     fputs(".El\n", out);
     return finish(out, err);

@@ -4,16 +4,21 @@
  */
 #include "profile/old_keys.h"
 
+#include "profile/option_names.h"
+
 #include <errno.h>
 #include <string.h>
 
 #define KIB(x) (UINT64_C(x) << 10)
 #define MIB(x) (UINT64_C(x) << 20)
+#define GIB(x) (UINT64_C(x) << 30)
+#define TIB(x) (UINT64_C(x) << 40)
 #define SEC(x) (UINT64_C(x) * 1000000000)
 
 /* A value is parsed into a profile that is thrown away, so any field of the right type will do. */
 #define ANY_U32 .offset = offsetof(struct fe_profile, nand.channels)
 #define ANY_U64 .offset = offsetof(struct fe_profile, device.capacity)
+#define FROM_ONE .min = 1, .max = UINT64_C(1) << 62, .zero = "never", .def = "never"
 
 const struct fe_old_key fe_old_keys[] = {
     {{FE_SEC_FTL, "direct_read", FE_OPT_SIZE, ANY_U64, .min = 512, .max = MIB(1024),
@@ -25,6 +30,50 @@ const struct fe_old_key fe_old_keys[] = {
      .why = "the data of a page cross the channel once; nand.tPROG is the sum of all passes"},
     {{FE_SEC_LINK, "packed", FE_OPT_U32, ANY_U32, .min = 1, .max = 64, .def = "1"},
      .why = "no host packs writes any more, and no figure was measured with it"},
+
+    /* What is a detail of another key now. */
+    {{FE_SEC_DEVICE, "beyond_module", FE_OPT_SIZE, ANY_U64, .min = KIB(4), .max = TIB(16), .pow2 = true, .zero = "auto", .def = "auto"},
+     .heir = "device.beyond:reach"},
+    {{FE_SEC_DEVICE, "beyond_cache", FE_OPT_SIZE, ANY_U64, .max = GIB(1), .def = "0"},
+     .heir = "device.beyond:cache"},
+    {{FE_SEC_NAND, "worn_read", FE_OPT_SHARE, ANY_U64, .max = 100000000, .def = "0%"},
+     .heir = "nand.worn:read"},
+    {{FE_SEC_NAND, "worn_program", FE_OPT_SHARE, ANY_U64, .max = 100000000, .def = "0%"},
+     .heir = "nand.worn:program"},
+    {{FE_SEC_NAND, "worn_erase", FE_OPT_SHARE, ANY_U64, .max = 100000000, .def = "0%"},
+     .heir = "nand.worn:erase"},
+    {{FE_SEC_NAND, "worn_end", FE_OPT_SHARE, ANY_U64, .max = 100000000, .def = "0%"},
+     .heir = "nand.worn:end"},
+    {{FE_SEC_FAULTS, "life_shape", FE_OPT_ENUM, ANY_U32, .name = fe_name_life_shape, .def = "uniform"},
+     .heir = "faults.life_spread:shape"},
+    {{FE_SEC_FAULTS, "weak_cycles", FE_OPT_U64, ANY_U64, .min = 1, .max = UINT64_C(1000000000), .zero = "never", .def = "never"},
+     .heir = "faults.weak_block:cycles"},
+    {{FE_SEC_FAULTS, "fail_program", FE_OPT_U64, ANY_U64, FROM_ONE},
+     .heir = "faults.program_fail:number"},
+    {{FE_SEC_FAULTS, "fail_erase", FE_OPT_U64, ANY_U64, FROM_ONE},
+     .heir = "faults.erase_fail:number"},
+    {{FE_SEC_FAULTS, "hang_request", FE_OPT_U64, ANY_U64, FROM_ONE},
+     .heir = "faults.hang:request"},
+    {{FE_SEC_FAULTS, "disconnect_request", FE_OPT_U64, ANY_U64, FROM_ONE},
+     .heir = "faults.disconnect:request"},
+    {{FE_SEC_FAULTS, "rber_fresh", FE_OPT_U64, ANY_U64, .max = UINT64_C(100000000000), .def = "0"},
+     .heir = "faults.rber:fresh"},
+    {{FE_SEC_FAULTS, "rber_worn", FE_OPT_U64, ANY_U64, .max = UINT64_C(100000000000), .def = "0"},
+     .heir = "faults.rber:worn"},
+    {{FE_SEC_FAULTS, "rber_retention", FE_OPT_U64, ANY_U64, .max = UINT64_C(100000000000), .def = "0"},
+     .heir = "faults.rber:retention"},
+    {{FE_SEC_FAULTS, "rber_disturb", FE_OPT_U64, ANY_U64, .max = UINT64_C(100000000000), .def = "0"},
+     .heir = "faults.rber:disturb"},
+    {{FE_SEC_FAULTS, "power_cut_writes", FE_OPT_U64, ANY_U64, FROM_ONE},
+     .heir = "faults.power_cut:writes"},
+    {{FE_SEC_FAULTS, "power_cut_time", FE_OPT_TIME, ANY_U64, .min = 1, .max = UINT64_MAX / 2, .zero = "never", .def = "never"},
+     .heir = "faults.power_cut:time"},
+    {{FE_SEC_FAULTS, "cut_partner", FE_OPT_SHARE, ANY_U64, .max = 1000000, .def = "0%"},
+     .heir = "faults.cut:partner"},
+    {{FE_SEC_FAULTS, "cut_map_lost", FE_OPT_SHARE, ANY_U64, .max = 1000000, .def = "0%"},
+     .heir = "faults.cut:map_lost"},
+    {{FE_SEC_FAULTS, "cut_stale", FE_OPT_SHARE, ANY_U64, .max = 1000000, .def = "0%"},
+     .heir = "faults.cut:stale"},
 };
 
 const uint32_t fe_n_old_keys = sizeof fe_old_keys / sizeof fe_old_keys[0];
@@ -48,17 +97,11 @@ const struct fe_old_key *fe_old_key_find(const char *full_key)
     return s == FE_N_SECTIONS ? NULL : fe_old_key_in(s, dot + 1);
 }
 
-bool fe_option_is_default(const struct fe_option *o, const char *text)
+const struct fe_option *fe_option_or_heir(const char *full_key)
 {
-    struct fe_profile given = {.device.capacity = 0}, fresh = given;
-    char now[FE_VALUE_MAX], then[FE_VALUE_MAX];
-
-    if (!o->def || fe_option_parse(o, text, &given, NULL) < 0)
-        return false;
-    fe_option_reset(o, &fresh);
-    fe_option_print(o, &given, now, sizeof now);
-    fe_option_print(o, &fresh, then, sizeof then);
-    return strcmp(now, then) == 0;
+    const struct fe_option *o = fe_option_find(full_key);
+    const struct fe_old_key *old = o ? NULL : fe_old_key_find(full_key);
+    return old && old->heir ? fe_option_find(old->heir) : o;
 }
 
 /* Whether the value is `also`, in whatever way it is written. */

@@ -22,7 +22,8 @@
 
 struct fe_old_key {
     struct fe_option was; /* the row that it had; its offset is any field of the same type */
-    const char *heir;     /* "SECTION.KEY" of the key that has taken its place, or NULL */
+    const char *heir;     /* "SECTION.KEY" of the key, or "SECTION.KEY:NAME" of the detail, that has
+                           * taken its place, or NULL */
     const char *as;       /* what the heir is set to; NULL: to the same value */
     const char *also;     /* a value that is accepted like the default, or NULL */
     const char *why;      /* why it went, as the rest of a sentence about the key */
@@ -35,14 +36,13 @@ extern const uint32_t fe_n_old_keys;
 const struct fe_old_key *fe_old_key_find(const char *full_key);
 const struct fe_old_key *fe_old_key_in(enum fe_section s, const char *key);
 
+/* The option of that full name, or the heir of the key of that name; NULL if there is neither. */
+const struct fe_option *fe_option_or_heir(const char *full_key);
+
 /* What the key says with this value: *ret_heir is the option that is to be set to *ret_value, or NULL
  * if the key says nothing.  *ret_value lives as long as text does.  -EINVAL with "REASON; allowed:
  * ..." for any other value. */
 int fe_old_key_read(const struct fe_old_key *old, const char *text,
                     const struct fe_option **ret_heir, const char **ret_value, struct fe_err *err);
-
-/* Whether the value is the option's default, in whatever way it is written.  An option whose default
- * is derived, or that must be given, has none. */
-bool fe_option_is_default(const struct fe_option *o, const char *text);
 
 #endif

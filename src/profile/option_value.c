@@ -17,6 +17,8 @@
  * a device that opens the image compares it with the text of its own profile.  So whatever a parser
  * accepts must be printed in a form that it accepts again.
  *
+ * A key with details is cut at its commas, and each piece is parsed by the row that it names.
+ *
  * Nothing here knows other keys, with one exception: print_times needs the number of bits of the
  * cell.  Rules between keys are in check.c.
  *
@@ -55,6 +57,7 @@ static const struct {
     [FE_OPT_ENUM] = {"name", FE_COUNT, false, false},
     [FE_OPT_STRING] = {"text", FE_COUNT, false, false},
     [FE_OPT_LIES] = {"list", FE_COUNT, false, false},
+    [FE_OPT_DETAILS] = {"details", FE_COUNT, false, false},
 };
 
 /* The words that are accepted for a bool.  fe_option_print always writes yes or no. */
@@ -190,9 +193,107 @@ static int parse_trimmed(const struct fe_option *o, const char *text, struct fe_
         return parse_enum(o, text, field, why);
     case FE_OPT_LIES:
         return fe_lies_parse(text, field, why);
+    case FE_OPT_DETAILS:
+        return strcmp(text, o->def) == 0 ? 0
+               : fe_err_set(why, EINVAL, *text ? "is no NAME:VALUE" : "is empty");
     default:
         return parse_string(text, field, why);
     }
+}
+
+static const char *detail_name(const struct fe_option *detail)
+{
+    return strchr(detail->key, ':') + 1;
+}
+
+/* Cuts the first piece off a list with commas, without blanks at its ends; *text is the rest, or
+ * NULL behind the last one. */
+static char *next_piece(char **text)
+{
+    char *piece = *text + strspn(*text, " \t"), *comma = strchr(piece, ',');
+    *text = comma ? comma + 1 : NULL;
+    char *end = comma ? comma : piece + strlen(piece);
+    while (end > piece && (end[-1] == ' ' || end[-1] == '\t'))
+        end--;
+    *end = '\0';
+    return piece;
+}
+
+/* The detail whose name ends in front of that ':'.  NULL with its reason if there is none. */
+static const struct fe_option *find_detail(const struct fe_option *o, const char *piece,
+                                           struct fe_err *why)
+{
+    size_t len = strcspn(piece, ":");
+    char names[128] = "";
+
+    for (const struct fe_option *d = o + 1; d <= o + o->n_details; d++) {
+        size_t n = strlen(names);
+        if (strlen(detail_name(d)) == len && memcmp(detail_name(d), piece, len) == 0)
+            return d;
+        snprintf(names + n, sizeof names - n, "%s%s", n ? ", " : "", detail_name(d));
+    }
+    fe_err_set(why, EINVAL, "has no detail '%.*s' (there is %s)", len > 40 ? 40 : (int)len, piece,
+               names);
+    return NULL;
+}
+
+/* NAME:VALUE. */
+static int parse_detail(const struct fe_option *o, const char *piece, struct fe_profile *p,
+                        uint32_t *seen, struct fe_err *why)
+{
+    const struct fe_option *d = find_detail(o, piece, why);
+    struct fe_err reason = {""};
+    char allowed[160];
+
+    if (!d)
+        return -EINVAL;
+    if (*seen & 1u << (d - o))
+        return fe_err_set(why, EINVAL, "has %s twice", detail_name(d));
+    *seen |= 1u << (d - o);
+    const char *value = strchr(piece, ':') + 1;
+    if (parse_trimmed(d, value + strspn(value, " \t"), p, &reason) == 0)
+        return 0;
+    fe_option_allowed(d, allowed, sizeof allowed);
+    return fe_err_set(why, EINVAL, "has %.60s, which %s (it can be %s)", piece, reason.text,
+                      allowed);
+}
+
+/* A value with details.  All of it goes to a copy first. */
+static int parse_detailed(const struct fe_option *o, char *text, struct fe_profile *p,
+                          struct fe_err *why)
+{
+    struct fe_profile parsed = *p;
+    uint32_t seen = 0;
+    int r = 0;
+
+    for (bool first = true; text && r == 0; first = false) {
+        char *piece = next_piece(&text);
+        if (strchr(piece, ':'))
+            r = parse_detail(o, piece, &parsed, &seen, why);
+        else if (!first)
+            r = fe_err_set(why, EINVAL, "has '%.40s', which is no NAME:VALUE", piece);
+        else if (o->type == FE_OPT_DETAILS && text)
+            r = fe_err_set(why, EINVAL, "has details behind '%.40s'", piece);
+        else
+            r = parse_trimmed(o, piece, &parsed, why);
+    }
+    if (r == 0)
+        *p = parsed;
+    return r;
+}
+
+bool fe_detail_is_named(const struct fe_option *detail, const char *value)
+{
+    char copy[256], *text = copy;
+    size_t len = strlen(detail_name(detail));
+
+    snprintf(copy, sizeof copy, "%s", value);
+    while (text) {
+        const char *piece = next_piece(&text);
+        if (strncmp(piece, detail_name(detail), len) == 0 && piece[len] == ':')
+            return true;
+    }
+    return false;
 }
 
 /* Blanks at the ends are cut here for all types, because an override comes without the help of
@@ -213,7 +314,9 @@ int fe_option_parse(const struct fe_option *o, const char *text, struct fe_profi
     } else {
         memcpy(trimmed, text, len);
         trimmed[len] = '\0';
-        if (parse_trimmed(o, trimmed, p, &why) == 0)
+        int r = o->n_details ? parse_detailed(o, trimmed, p, &why)
+                             : parse_trimmed(o, trimmed, p, &why);
+        if (r == 0)
             return 0;
     }
     fe_option_allowed(o, allowed, sizeof allowed);
@@ -223,22 +326,42 @@ int fe_option_parse(const struct fe_option *o, const char *text, struct fe_profi
     return fe_err_set(err, EINVAL, "%s; %sallowed: %s", why.text, guess, allowed);
 }
 
+bool fe_option_is_default(const struct fe_option *o, const char *text)
+{
+    struct fe_profile given = {.device.capacity = 0}, fresh;
+    char now[FE_VALUE_MAX], then[FE_VALUE_MAX];
+
+    fe_option_reset(o, &given);
+    fresh = given;
+    if (!o->def || fe_option_parse(o, text, &given, NULL) < 0)
+        return false;
+    fe_option_print(o, &given, now, sizeof now);
+    fe_option_print(o, &fresh, then, sizeof then);
+    return strcmp(now, then) == 0;
+}
+
 /* An option without `def` is a number, a name or times: the branch for them clears a field of 4 or
  * 8 bytes.  A bool or a string must have a default in the table. */
-void fe_option_reset(const struct fe_option *o, struct fe_profile *p)
+static void reset_one(const struct fe_option *o, struct fe_profile *p)
 {
     static const uint64_t no_times[3] = {0, FE_TIME_NONE, FE_TIME_NONE};
     void *field = (char *)p + o->offset;
     int r = 0;
 
     if (o->def)
-        r = fe_option_parse(o, o->def, p, NULL);
+        r = parse_trimmed(o, o->def, p, NULL);
     else if (o->type == FE_OPT_TIMES)
         memcpy(field, no_times, sizeof no_times);
     else
         memset(field, 0, types[o->type].wide ? sizeof(uint64_t) : sizeof(uint32_t));
     assert(r == 0); /* the table's own text */
     (void)r;
+}
+
+void fe_option_reset(const struct fe_option *o, struct fe_profile *p)
+{
+    for (uint32_t i = 0; i <= o->n_details; i++)
+        reset_one(&o[i], p);
 }
 
 /* The inverse of parse_number. */
@@ -276,7 +399,8 @@ static void print_times(const struct fe_option *o, const struct fe_profile *p, c
     }
 }
 
-void fe_option_print(const struct fe_option *o, const struct fe_profile *p, char *buf, size_t len)
+/* The value without details. */
+static void print_own(const struct fe_option *o, const struct fe_profile *p, char *buf, size_t len)
 {
     const void *field = (const char *)p + o->offset;
 
@@ -296,10 +420,32 @@ void fe_option_print(const struct fe_option *o, const struct fe_profile *p, char
     case FE_OPT_LIES:
         fe_lies_print(field, buf, len);
         break;
+    case FE_OPT_DETAILS:
+        snprintf(buf, len, "%s", o->def);
+        break;
     default:
         print_number(o, types[o->type].wide ? *(const uint64_t *)field : *(const uint32_t *)field,
                      buf, len);
     }
+}
+
+void fe_option_print(const struct fe_option *o, const struct fe_profile *p, char *buf, size_t len)
+{
+    size_t at = 0;
+
+    if (o->type != FE_OPT_DETAILS) {
+        print_own(o, p, buf, len);
+        at = strlen(buf);
+    }
+    for (const struct fe_option *d = o + 1; d <= o + o->n_details && at < len; d++) {
+        char value[FE_VALUE_MAX];
+        print_own(d, p, value, sizeof value);
+        if (!fe_option_is_default(d, value))
+            at += (size_t)snprintf(buf + at, len - at, "%s%s:%s", at ? "," : "", detail_name(d),
+                                   value);
+    }
+    if (at == 0)
+        print_own(o, p, buf, len);
 }
 
 /* The range in the units that people write, and then what else a row may demand or allow. */
@@ -332,6 +478,8 @@ void fe_option_allowed(const struct fe_option *o, char *buf, size_t len)
         snprintf(buf, len, "up to %d bytes without ';'", STRING_SIZE - 1);
     else if (o->type == FE_OPT_LIES)
         fe_lies_allowed(buf, len);
+    else if (o->type == FE_OPT_DETAILS)
+        snprintf(buf, len, "%s, or NAME:VALUE,NAME:VALUE...", o->def);
     else
         for (uint32_t i = 0; o->name(i) && n < len; i++)
             n += (size_t)snprintf(buf + n, len - n, "%s%s", i ? ", " : "", o->name(i));

@@ -53,16 +53,16 @@ const struct fe_option fe_options[] = {
      .max = TIB(16), .multiple = 512, .zero = "capacity", .def = "capacity",
      .help = "Capacity that a forged device claims to have, while it really has device.capacity."},
     {FE_SEC_DEVICE, "beyond", FE_OPT_ENUM, FIELD(device.beyond), .name = fe_name_beyond,
-     .def = "wrap",
+     .def = "wrap", .n_details = 2,
      .help = "What a forged device does with sectors beyond its real capacity: it starts again at "
              "the first sector (wrap), forgets writes and reads zeros (drop; f3probe: limbo), or "
-             "lacks address lines: it starts again at device.beyond_module, and forgets what lies "
+             "lacks address lines: it starts again where they end, and forgets what lies "
              "in between (module; f3probe: chain, or wraparound if nothing does)."},
-    {FE_SEC_DEVICE, "beyond_module", FE_OPT_SIZE, FIELD(device.beyond_module), .min = KIB(4),
+    {FE_SEC_DEVICE, "beyond:reach", FE_OPT_SIZE, FIELD(device.beyond_module), .min = KIB(4),
      .max = TIB(16), .pow2 = true, .zero = "auto", .def = "auto",
-     .help = "Bytes that the address lines of a device with device.beyond=module reach; auto is the "
-             "smallest power of two that holds its real capacity."},
-    {FE_SEC_DEVICE, "beyond_cache", FE_OPT_SIZE, FIELD(device.beyond_cache), .max = GIB(1),
+     .help = "Bytes that the address lines of a module reach; auto is the smallest "
+             "power of two that holds its real capacity."},
+    {FE_SEC_DEVICE, "beyond:cache", FE_OPT_SIZE, FIELD(device.beyond_cache), .max = GIB(1),
      .def = "0",
      .help = "Bytes written last to sectors that a forged device forgets, which still read back "
              "until later ones push them out or power is cut; real ones keep 1 to 128 MiB."},
@@ -146,15 +146,18 @@ const struct fe_option fe_options[] = {
      .max = UINT64_C(1000000000), .zero = "auto", .def = "auto", .used_by = "page",
      .help = "Cycles that a block in SLC mode is built for; auto is nand.endurance."},
 
-    {FE_SEC_NAND, "worn_read", FE_OPT_SHARE, FIELD(nand.worn.read_ppm), .max = 100000000,
+    {FE_SEC_NAND, "worn", FE_OPT_DETAILS, .def = "none", .live = true, .on_chip = true,
+     .n_details = 4,
+     .help = "How much longer a worn block takes than a new one."},
+    {FE_SEC_NAND, "worn:read", FE_OPT_SHARE, FIELD(nand.worn.read_ppm), .max = 100000000,
      .def = "0%", .live = true, .on_chip = true,
      .help = "How much longer a read takes at nand.endurance cycles of its block than in a new one; "
              "in proportion to the cycles before that, and no more after it."},
-    {FE_SEC_NAND, "worn_program", FE_OPT_SHARE, FIELD(nand.worn.program_ppm), .max = 100000000,
+    {FE_SEC_NAND, "worn:program", FE_OPT_SHARE, FIELD(nand.worn.program_ppm), .max = 100000000,
      .def = "0%", .live = true, .on_chip = true, .help = "The same for a program."},
-    {FE_SEC_NAND, "worn_erase", FE_OPT_SHARE, FIELD(nand.worn.erase_ppm), .max = 100000000,
+    {FE_SEC_NAND, "worn:erase", FE_OPT_SHARE, FIELD(nand.worn.erase_ppm), .max = 100000000,
      .def = "0%", .live = true, .on_chip = true, .help = "The same for an erase."},
-    {FE_SEC_NAND, "worn_end", FE_OPT_SHARE, FIELD(nand.worn.end_ppm), .max = 100000000,
+    {FE_SEC_NAND, "worn:end", FE_OPT_SHARE, FIELD(nand.worn.end_ppm), .max = 100000000,
      .def = "0%", .live = true, .on_chip = true,
      .help = "How much longer all three take in addition at nand.endurance cycles; it grows with "
              "the 32nd power of the cycles, so it is what the last tenth of a life costs."},

@@ -21,6 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 /* The sections, in the order in which `show` prints them.  The last two hold notes, not options. */
 enum fe_section {
@@ -43,6 +44,7 @@ enum fe_opt_type {
     FE_OPT_ENUM,   /* uint32_t */
     FE_OPT_STRING, /* char[64] */
     FE_OPT_LIES,   /* struct fe_lies_params */
+    FE_OPT_DETAILS, /* no field: the key has nothing but its details */
     FE_N_OPT_TYPES
 };
 
@@ -54,7 +56,16 @@ enum fe_opt_type {
  * count. */
 uint32_t fe_cell_bits(uint32_t cell);
 
-/* A row of the table.  What does not apply to the type of the option is 0 or NULL.
+/* What means nothing without another key is a detail of that key, and no key of its own:
+ *
+ *     faults.hang = 60s,request:17         VALUE[,NAME:VALUE]..., and VALUE may be left out as well
+ *
+ * A value sets what it names: in a file the rest has its default, and an override or `set` leaves
+ * the rest as it is.  A value that is printed names only details that have no default.  The rows of the details follow that of the key; theirs is "hang:request", and by that
+ * name, with the section, a detail can be set and printed alone.  So a row is a detail if its key
+ * has a ':'.  Strategies use a detail if they use its key, and it is live if that is.
+ *
+ * A row of the table.  What does not apply to the type of the option is 0 or NULL.
  *
  * An option is known by its address, and by its index in fe_options where things are remembered
  * for each option (given[], unused[]).  The index is not stable between versions and must never be
@@ -77,8 +88,17 @@ struct fe_option {
     const char *used_by;   /* names of the strategies that use it, with blanks between */
     bool on_chip;          /* without used_by: used by the strategies that work on a chip; else
                               all of them use it */
+    uint32_t n_details;    /* so many of the next rows are details of this key */
     const char *help;      /* one sentence */
 };
+
+static inline bool fe_option_is_detail(const struct fe_option *o)
+{
+    return strchr(o->key, ':') != NULL;
+}
+
+/* Whether a value of the detail's key names the detail. */
+bool fe_detail_is_named(const struct fe_option *detail, const char *value);
 
 /* The rows.  Those of one section stand together. */
 extern const struct fe_option fe_options[];
@@ -121,13 +141,18 @@ static inline bool fe_option_is_own(const struct fe_option *o, uint32_t ftl_type
 void fe_option_hint(enum fe_section section, const char *key, char *buf, size_t len);
 void fe_section_hint(const char *name, size_t name_len, char *buf, size_t len);
 
-/* Parses a value into its field.  -EINVAL with "REASON; allowed: ...", and then the field is
- * unchanged.  Rules that depend on other keys are not checked here but by fe_check. */
+/* Parses a value into its field, and into those of the details that it names; the others stay.
+ * -EINVAL with "REASON; allowed: ...", and then nothing is changed.  Rules that depend on other keys are not checked here but by fe_check. */
 int fe_option_parse(const struct fe_option *o, const char *text, struct fe_profile *p,
                     struct fe_err *err);
 
-/* Puts the default into the field: 0, or no time, if the option has none or it is derived. */
+/* Puts the default into the field, and into those of the details: 0, or no time, if the option has
+ * none or it is derived. */
 void fe_option_reset(const struct fe_option *o, struct fe_profile *p);
+
+/* Whether the value is the option's default, in whatever way it is written.  An option whose default
+ * is derived, or that must be given, has none. */
+bool fe_option_is_default(const struct fe_option *o, const char *text);
 
 /* The canonical text of the field; parsing it gives the same.  FE_VALUE_MAX is enough. */
 void fe_option_print(const struct fe_option *o, const struct fe_profile *p, char *buf, size_t len);

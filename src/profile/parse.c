@@ -141,6 +141,21 @@ static const char *written_value(const struct fe_parse *ps)
     return s;
 }
 
+/* A key that went can give a detail before the line of its key does.  Whether this value of the key
+ * names such a detail, after a complaint. */
+static bool is_detail_twice(struct fe_parse *ps, const struct fe_option *o, const char *value)
+{
+    for (const struct fe_option *d = o + 1; d <= o + o->n_details; d++) {
+        const struct fe_given *g = &ps->given[d - fe_options];
+        if (!g->given || !fe_detail_is_named(d, value))
+            continue;
+        fe_parse_complain(ps, ps->line, "%s.%s is given twice, first in line %u",
+                          fe_section_name(d->section), d->key, g->line);
+        return true;
+    }
+    return false;
+}
+
 /* Gives an option the value of the present line, which names it by `key`.  A key whose value was
  * refused counts as given: it is not reported as missing later, and a second one of the same name
  * is still a mistake. */
@@ -159,8 +174,16 @@ static void give(struct fe_parse *ps, const struct fe_option *o, const char *key
     g->line = ps->line;
     g->written = written_value(ps);
     g->written_len = strlen(value);
+    if (is_detail_twice(ps, o, value))
+        return;
     g->good = fe_option_parse(o, value, ps->p, &why) == 0;
     ps->p->given[o - fe_options] = g->good;
+    for (uint32_t i = 1; i <= o->n_details; i++)
+        if (g->good && fe_detail_is_named(&o[i], value)) {
+            g[i] = *g;
+            g[i].written = NULL;
+            ps->p->given[&o[i] - fe_options] = true;
+        }
     if (!g->good)
         fe_parse_complain(ps, ps->line, "%s.%s = %.60s: %s", fe_section_name(o->section), key,
                           value, has_hash(value) ? "a comment with '#' stands on a line of its "
@@ -482,6 +505,27 @@ static const struct fe_option *meant_by(struct fe_parse *ps, const char *key, co
     return o;
 }
 
+/* Sets an option, and the details that the value names. */
+static void override_one(struct fe_parse *ps, const struct fe_option *o, const char *value,
+                         const char *override, struct fe_err *why)
+{
+    struct fe_given *g = &ps->given[o - fe_options], by = {.given = true, .override = override};
+
+    for (uint32_t i = 1; i <= o->n_details; i++) {
+        if (g[i].override && fe_detail_is_named(&o[i], value)) {
+            fe_err_set(why, EINVAL, "%s.%s is given twice, first as %.60s",
+                       fe_section_name(o->section), o[i].key, g[i].override);
+            return;
+        }
+    }
+    by.good = fe_option_parse(o, value, ps->p, why) == 0;
+    ps->p->given[o - fe_options] = by.good;
+    *g = by;
+    for (uint32_t i = 1; i <= o->n_details; i++)
+        if (fe_detail_is_named(&o[i], value))
+            g[i] = by;
+}
+
 /* An override replaces what the file gives, without complaint; only a second override of the same
  * key is a mistake.  The record in given[] is replaced as well, so later messages about the key
  * name the override and not the line. */
@@ -506,10 +550,7 @@ void fe_parse_override(struct fe_parse *ps, const char *override)
         fe_err_set(&why, EINVAL, "%s is given twice, first as %.60s", key,
                    ps->given[o - fe_options].override);
     } else if (o) {
-        bool good = fe_option_parse(o, value, ps->p, &why) == 0;
-        ps->p->given[o - fe_options] = good;
-        ps->given[o - fe_options] =
-            (struct fe_given){.given = true, .good = good, .override = override};
+        override_one(ps, o, value, override, &why);
     }
     if (why.text[0])
         complain_override(ps, override, why.text);

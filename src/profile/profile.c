@@ -154,10 +154,7 @@ bool fe_profile_renamed(const struct fe_profile *p, char *buf, size_t len)
 
 bool fe_profile_get(const struct fe_profile *p, const char *key, char *buf, size_t len)
 {
-    const struct fe_option *o = fe_option_find(key);
-    const struct fe_old_key *old = fe_old_key_find(key);
-    if (!o && old && old->heir)
-        o = fe_option_find(old->heir);
+    const struct fe_option *o = fe_option_or_heir(key);
     if (o)
         fe_option_print(o, p, buf, len);
     return o != NULL;
@@ -190,7 +187,7 @@ int fe_profile_print(const struct fe_profile *p, FILE *out, struct fe_err *err)
 
     for (uint32_t i = 0; i < fe_n_options; i++) {
         const struct fe_option *o = &fe_options[i];
-        if (!fe_option_is_used(o, p->ftl.type))
+        if (!fe_option_is_used(o, p->ftl.type) || fe_option_is_detail(o))
             continue;
         if (!last || o->section != last->section)
             fprintf(out, "%s[%s]\n", last ? "\n" : "", fe_section_name(o->section));

@@ -14,7 +14,7 @@
  * Two keys of a profile weaken the promise:
  *
  *   ftl.trim_lost        Any version of a trimmed page may come back.
- *   faults.cut_partner   A page that was programmed long ago may be lost together with the
+ *   faults.cut:partner   A page that was programmed long ago may be lost together with the
  *                        page that shares its cells.  Then the newest copy that the chip still
  *                        has must be found.  All other pages are promised as usual.  The bench
  *                        finds out by itself which pages these are: the cells of MLC blocks

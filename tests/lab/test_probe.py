@@ -344,12 +344,12 @@ def fails(*settings, args=()):
 
 
 def test_unplugged():
-    message, kept = fails("faults.disconnect_request=1300")
+    message, kept = fails("faults.disconnect=request:1300")
     assert "in the test 'burst'" in message and kept > 50, message
 
 
 def test_hangs():
-    message, kept = fails("faults.hang_request=1300", "faults.hang=60s")
+    message, kept = fails("faults.hang=60s,request:1300")
     assert "the device did not answer for 60 s in the test 'burst'" in message, message
 
 
@@ -357,7 +357,7 @@ def test_full_of_errors():
     message, kept = fails("device.used=0", "faults.program_fail=5%", "faults.spare_blocks=0",
                           "faults.end_of_life=read-only")
     assert "in the test '" in message and kept > 50, message
-    message, kept = fails("device.used=0", "faults.rber_fresh=100000000000",
+    message, kept = fails("device.used=0", "faults.rber=fresh:100000000000",
                           "ecc.correctable_bits=1")
     assert "in the test '" in message, message
 

@@ -86,10 +86,11 @@ def test_a_device_wears_as_the_model_says():
         profile, trace = os.path.join(folder, "card.ini"), os.path.join(folder, "trace")
         with open(profile, "w", encoding="utf-8") as f:
             f.write(CARD)
-        keys = [f"nand.worn_{op}={100 * worn:.0f}%" for op in ("read", "program", "erase")]
+        details = [f"{op}:{100 * worn:.0f}%" for op in ("read", "program", "erase")]
+        details.append(f"end:{100 * end:.0f}%")
         new, cycles = device_times(profile, trace, passes, f"nand.endurance={endurance}")
         slow, again = device_times(profile, trace, passes, f"nand.endurance={endurance}",
-                                   f"nand.worn_end={100 * end:.0f}%", *keys)
+                                   "nand.worn=" + ",".join(details))
     assert np.array_equal(cycles, again) and 76 < cycles[-1] < 80, cycles
     took = np.diff(slow) / np.diff(new)
     want = np.diff(wear_speed.work(cycles, endurance, worn, end)) / np.diff(cycles)

@@ -6,8 +6,7 @@ The model is that of a profile: at a share x of the endurance an operation takes
 
     1 + worn x + end x^32        times as long as on a new chip
 
-with nand.worn_read, nand.worn_program and nand.worn_erase all equal to `worn`, and nand.worn_end =
-`end`.  The file has dates and cycles, so the speed of an interval is its cycles by its days,
+with the details read, program and erase of nand.worn all equal to `worn`, and end to `end`.  The file has dates and cycles, so the speed of an interval is its cycles by its days,
 relative to that of the card's first interval.  A card's endurance is where it stopped, and else
 what the option table says of its kind.
 
@@ -82,8 +81,8 @@ def fit(cards):
 def main(path):
     cards = read_cards(path)
     worn, end = fit([cards[run] for run in FITTED])
-    print(f"nand.worn_read = nand.worn_program = nand.worn_erase = {100 * worn:.0f}%, "
-          f"nand.worn_end = {100 * end:.0f}%")
+    same = ",".join(f"{what}:{100 * worn:.0f}%" for what in ("read", "program", "erase"))
+    print(f"nand.worn = {same},end:{100 * end:.0f}%")
     print("run  cycles   card  model  off by")
     for run in (*FITTED, *PREDICTED):
         card = cards[run]

@@ -42,7 +42,7 @@ static const struct kind {
     {"fast", {"ftl.type=fast", "ftl.op=40%", "ftl.unit_size=32K", "ftl.log_blocks=3",
               "cache.size=8K"}},
     {"segment", {"ftl.type=segment", "ftl.op=60%", "ftl.unit_size=32K", "ftl.open_linear=2",
-                 "ftl.open_random=1", "faults.rber_retention=1"}},
+                 "ftl.open_random=1", "faults.rber:retention=1"}},
     {"segment-small", {"ftl.type=segment", "ftl.op=90%", "ftl.unit_size=32K",
                        "ftl.open_linear=1", "ftl.open_random=1", "ftl.small_log=2",
                        "ftl.small_write=2K", "nand.page_parts=2", "nand.page_size=4K"}},

@@ -36,7 +36,7 @@ struct change {
     const char *with[N_SETTINGS];
 };
 
-#define RBER  "faults.rber_fresh=500000000"
+#define RBER  "faults.rber:fresh=500000000"
 #define SHORT "nand.endurance=4", "faults.spare_blocks=8"
 #define SMALL "ftl.small_log=1", "ftl.small_write=2K"
 
@@ -53,10 +53,11 @@ static const struct change changes[] = {
     {"nand.bus_rate=20MB/s", {0}},
     {"nand.command=1us", {0}},
     {"nand.endurance=2", {0}},
-    {"nand.worn_read=1000%", {"nand.endurance=50"}},
-    {"nand.worn_program=1000%", {"nand.endurance=50"}},
-    {"nand.worn_erase=1000%", {"nand.endurance=50"}},
-    {"nand.worn_end=1000%", {SHORT}},
+    {"nand.worn=read:1000%", {"nand.endurance=50"}},
+    {"nand.worn:read=1000%", {"nand.endurance=50"}},
+    {"nand.worn:program=1000%", {"nand.endurance=50"}},
+    {"nand.worn:erase=1000%", {"nand.endurance=50"}},
+    {"nand.worn:end=1000%", {SHORT}},
     {"nand.slc_tR=5us", {"ftl.slc_mode=dynamic"}},
     {"nand.slc_tPROG=1ms", {"ftl.slc_mode=dynamic"}},
     {"nand.slc_endurance=1", {"ftl.slc_mode=dynamic", SHORT}},
@@ -123,21 +124,23 @@ static const struct change changes[] = {
     {"ecc.refresh_bits=1", {RBER, "faults.spare_blocks=4"}},
     {"faults.slow_factor=20", {"faults.end_of_life=slow", "faults.program_fail=1%"}},
     {"faults.life_spread=50%", {SHORT}},
-    {"faults.life_shape=lognormal", {"faults.life_spread=100%", SHORT}},
+    {"faults.life_spread:shape=lognormal", {"faults.life_spread=100%", SHORT}},
     {"faults.device_spread=100%", {SHORT}},
-    {"faults.weak_block=3", {"faults.weak_cycles=1", "faults.spare_blocks=8"}},
-    {"faults.weak_cycles=1", {"faults.spare_blocks=8"}},
+    {"faults.weak_block=3", {"faults.weak_block:cycles=1", "faults.spare_blocks=8"}},
+    {"faults.weak_block:cycles=1", {"faults.spare_blocks=8"}},
     {"faults.program_fail=1%", {"faults.spare_blocks=8"}},
     {"faults.erase_fail=5%", {"faults.spare_blocks=8"}},
-    {"faults.fail_program=5", {"faults.spare_blocks=8"}},
-    {"faults.fail_erase=5", {"faults.spare_blocks=8"}},
-    {"faults.rber_fresh=900000000", {0}},
-    {"faults.rber_worn=90000000000", {SHORT}},
-    {"faults.rber_retention=90000000000", {SHORT}},
-    {"faults.rber_disturb=90000000000", {SHORT}},
-    {"faults.cut_partner=100%", {"device.used=0"}},
-    {"faults.cut_map_lost=100%", {0}},
-    {"faults.cut_stale=100%", {0}},
+    {"faults.program_fail:number=5", {"faults.spare_blocks=8"}},
+    {"faults.erase_fail:number=5", {"faults.spare_blocks=8"}},
+    {"faults.rber=fresh:900000000", {0}},
+    {"faults.rber:fresh=900000000", {0}},
+    {"faults.rber:worn=90000000000", {SHORT}},
+    {"faults.rber:retention=90000000000", {SHORT}},
+    {"faults.rber:disturb=90000000000", {SHORT}},
+    {"faults.cut=stale:100%", {0}},
+    {"faults.cut:partner=100%", {"device.used=0"}},
+    {"faults.cut:map_lost=100%", {0}},
+    {"faults.cut:stale=100%", {0}},
 
     {"step.block_size=1K", {0}},
     {"step.streams=4", {0}},
@@ -352,7 +355,7 @@ static bool any_value(const struct fe_option *o, uint32_t i, char *buf, size_t l
         uint64_t v = i ? o->max : o->min;
         uint32_t v32 = (uint32_t)v;
         bool yes = i;
-        if (i > 1 || o->type == FE_OPT_STRING || o->type == FE_OPT_LIES)
+        if (i > 1 || o->type == FE_OPT_STRING || o->type >= FE_OPT_LIES)
             return false;
         if (o->type == FE_OPT_BOOL)
             memcpy(field, &yes, sizeof yes);

@@ -76,7 +76,7 @@ def test_classes_know_large_cards():
     """Behind 32 GiB a unit has 64 MiB instead of 4, and a write may take 500 ms instead of 250."""
     def slow(capacity):
         text = good("verify", "ideal", "--class", "device.capacity=" + capacity,
-                    "faults.hang_request=5", "faults.hang=300ms")
+                    "faults.hang=300ms,request:5")
         return {line.split()[0]: line for line in text.splitlines()[1:]}
     for capacity in "1G", "32G":
         found = slow(capacity)

@@ -26,7 +26,8 @@ def promised():
 
 
 def test_every_key_allows_what_it_did():
-    options = {o["key"]: o for o in good_json("help", "--json")}
+    options = {o["key"]: o for key in good_json("help", "--json")
+               for o in [key, *key.get("details", [])]}
     rows = list(promised())
     assert len(rows) >= 112, len(rows)
     for key, kind, allowed, default, users in rows:
@@ -65,23 +66,23 @@ def test_the_ends_of_each_range():
 
 def test_keys_that_went_are_understood():
     """The default says nothing.  Another value sets the heir with one note, or is refused."""
-    known = {o["key"] for o in good_json("help", "--json")}
+    known = {o["key"] for key in good_json("help", "--json") for o in [key, *key.get("details", [])]}
     with open(OLD, encoding="utf-8") as file:
         rows = [line.rstrip("\n").split("\t") for line in file if not line.startswith("#")]
     assert len(rows) >= 4, rows
     for key, default, other, heir, *needs in rows:
         assert key not in known and (heir == "-" or heir in known), (key, heir)
-        profile = needs[0] if needs else "ideal"
-        plain = call("show", profile)[1]
-        code, out, err = call("show", profile, f"{key}={default}")
+        profile = needs[0].split() if needs else ["ideal"]
+        plain = call("show", *profile)[1]
+        code, out, err = call("show", *profile, f"{key}={default}")
         assert (code, out, err) == (0, plain, ""), (key, code, err)
-        code, out, err = call("show", profile, f"{key}={other}")
+        code, out, err = call("show", *profile, f"{key}={other}")
         if heir == "-":
             assert code == 2 and "no such key any more" in err and err.count("\n") == 1, (key, err)
             assert f"allowed: {default}" in err, (key, err)
         else:
             assert code == 0 and err.count("\n") == 1 and f"{key} is {heir}" in err, (key, err)
-            assert out == call("show", profile, f"{heir}={other}")[1], key
+            assert out == call("show", *profile, f"{heir}={other}")[1], key
         code, _, err = call("help", key)
         assert code == 2 and key in err, (key, code, err)
 

@@ -344,7 +344,8 @@ def test_the_manual_page_has_every_key_and_strategy():
             section = line[5:-1]
         elif section and line.startswith(".It Cm "):
             keys.add(section + "." + line.split()[-1])
-    table = {o["key"]: o for o in good_json("help", "--json")}
+    table = {o["key"]: o for key in good_json("help", "--json")
+             for o in [key, *key.get("details", [])]}
     assert keys == set(table), keys ^ set(table)
     for strategy in table["ftl.type"]["allowed"].split(", "):
         summary = good("help", strategy).splitlines()[0].split(": ", 1)[1].replace("-", "\\-")

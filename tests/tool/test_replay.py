@@ -326,7 +326,7 @@ def test_warmup_is_not_counted():
     # nor are its trims that were left out, its failures, and what is in flight at its end
     write("w", HEAD + "0 write 0 4096\n0 trim 0 4096\n")
     o = replay(PROFILE, "--warmup", "w", "gen:sequential,count=3", "--drop-trim",
-               "device.used=0", "faults.spare_blocks=0", "faults.fail_program=1")
+               "device.used=0", "faults.spare_blocks=0", "faults.program_fail=number:1")
     assert o["dropped_trims"] == 0 and set(o["failed"].values()) == {0} and o["records"] == 3
     good("replay", PROFILE, "--warmup", "gen:random,op=write,count=9,size=1M",
          "gen:random,count=9,size=1M", "--depth", "4", "--record", "r")

@@ -243,12 +243,12 @@ static void test_forged_keeps_only_what_is_lost(void **state)
 {
     (void)state;
     struct fe_profile p = forged(FE_BEYOND_WRAP, 4 << 20, SECTOR);
-    ft_device_refused(&p, EINVAL, "device.beyond_cache=512: no sector is lost");
+    ft_device_refused(&p, EINVAL, "device.beyond:cache=512: no sector is lost");
     p = forged(FE_BEYOND_DROP, 0, SECTOR);
-    ft_device_refused(&p, EINVAL, "device.beyond_cache=512: no sector is lost");
+    ft_device_refused(&p, EINVAL, "device.beyond:cache=512: no sector is lost");
     p = forged(FE_BEYOND_MODULE, 4 << 20, SECTOR);
     p.device.beyond_module = 65536;
-    ft_device_refused(&p, EINVAL, "device.beyond_cache=512: no sector is lost");
+    ft_device_refused(&p, EINVAL, "device.beyond:cache=512: no sector is lost");
 }
 
 /* Address lines for 64 KiB of 129 KiB, and nothing claimed: what was never written at 64 KiB is what

@@ -11,6 +11,7 @@
 #include "profile/options.h"
 #include "profile/parse.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -30,10 +31,11 @@ static const struct change changes[] = {
     {"nand.tR", "70us", {0}},
     {"nand.tPROG", "1ms", {0}},
     {"nand.tBERS", "9ms", {0}},
-    {"nand.worn_read", "1000%", {"nand.endurance=50"}},
-    {"nand.worn_program", "1000%", {"nand.endurance=50"}},
-    {"nand.worn_erase", "1000%", {"nand.endurance=50"}},
-    {"nand.worn_end", "1000%", {"nand.endurance=4", SPARES}},
+    {"nand.worn", "read:1000%", {"nand.endurance=50"}},
+    {"nand.worn:read", "1000%", {"nand.endurance=50"}},
+    {"nand.worn:program", "1000%", {"nand.endurance=50"}},
+    {"nand.worn:erase", "1000%", {"nand.endurance=50"}},
+    {"nand.worn:end", "1000%", {"nand.endurance=4", SPARES}},
     {"ftl.unit_read", "1ms", {"ftl.type=segment", "ftl.unit_size=64K"}},
     {"link.bandwidth", "1MB/s", {0}},
     {"link.command_overhead", "3ms", {0}},
@@ -43,16 +45,16 @@ static const struct change changes[] = {
     {"link.busy_ask", "2ms", {"link.queue=off", "link.busy_poll=500us"}},
     {"link.busy_late", "90%", {"link.queue=off", "link.busy_poll=500us"}},
     {"faults.slow_factor", "20", {SLOW, "faults.program_fail=1%"}},
-    {"faults.weak_block", "3", {"faults.weak_cycles=1", SPARES}},
-    {"faults.weak_cycles", "1", {SPARES}},
+    {"faults.weak_block", "3", {"faults.weak_block:cycles=1", SPARES}},
+    {"faults.weak_block:cycles", "1", {SPARES}},
     {"faults.program_fail", "1%", {SPARES}},
     {"faults.erase_fail", "5%", {SPARES}},
-    {"faults.fail_program", "5", {SPARES}},
-    {"faults.fail_erase", "1", {SPARES}},
-    {"faults.hang_request", "7", {0}},
-    {"faults.hang", "1s", {"faults.hang_request=7"}},
-    {"faults.disconnect_request", "7", {0}},
-    {"faults.disconnect", "10ms", {"faults.disconnect_request=7"}},
+    {"faults.program_fail:number", "5", {SPARES}},
+    {"faults.erase_fail:number", "1", {SPARES}},
+    {"faults.hang:request", "7", {0}},
+    {"faults.hang", "1s", {"faults.hang:request=7"}},
+    {"faults.disconnect:request", "7", {0}},
+    {"faults.disconnect", "10ms", {"faults.disconnect:request=7"}},
     {"faults.lie", "lost-write@3", {0}},
     {"step.read_random", "3ms", {STEP}},
     {"step.read_step", "1ms", {STEP}},
@@ -137,6 +139,23 @@ static void test_live_keys_count_at_once(void **state)
     }
 }
 
+/* A key that went: the heir is set; its default, or a value of no heir, is answered as in a profile. */
+static void test_live_old_keys(void **state)
+{
+    (void)state;
+    struct fe_device *dev = make_device(&changes[0], false);
+    struct fe_err err = {""};
+    char value[64];
+    assert_int_equal(fe_device_set(dev, "faults.hang_request", "7", &err), 0);
+    assert_true(fe_profile_get(fe_device_profile(dev), "faults.hang", value, sizeof value));
+    assert_string_equal(value, "60s,request:7");
+    assert_int_equal(fe_device_set(dev, "ftl.direct_read", "4K", &err), 0);
+    assert_int_equal(fe_device_set(dev, "ftl.direct_read", "8K", &err), -EINVAL);
+    fe_err_init(&err);
+    assert_int_equal(fe_device_set(dev, "ftl.slc_write", "64K", &err), -EPERM);
+    fe_device_destroy(dev);
+}
+
 static void test_live_all_of_them_are_tried(void **state)
 {
     (void)state;
@@ -156,6 +175,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_live_keys_count_at_once),
+        cmocka_unit_test(test_live_old_keys),
         cmocka_unit_test(test_live_all_of_them_are_tried),
     };
     return cmocka_run_group_tests_name("live", tests, NULL, NULL);

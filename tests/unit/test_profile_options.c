@@ -5,18 +5,40 @@
  */
 #include "test_profile.h"
 
+#include "ftl/ftl.h"
 #include "lib/rand.h"
 #include "profile/parse.h"
 
 static bool is_number(const struct fe_option *o)
 {
     return o->type != FE_OPT_BOOL && o->type != FE_OPT_ENUM && o->type != FE_OPT_STRING &&
-           o->type != FE_OPT_LIES;
+           o->type != FE_OPT_LIES && o->type != FE_OPT_DETAILS;
 }
 
 static void full_key(const struct fe_option *o, char *buf, size_t len)
 {
     snprintf(buf, len, "%s.%s", fe_section_name(o->section), o->key);
+}
+
+/* The details of a key follow it, stand without it in no other place, and go with it. */
+static void check_details(const struct fe_option *o)
+{
+    size_t len = strlen(o->key);
+    assert_true(o->type != FE_OPT_DETAILS || o->n_details > 0);
+    assert_true(!fe_option_is_detail(o) || (o->n_details == 0 && o > fe_options && o->def));
+    if (o->n_details)
+        assert_true(o->def && o->type != FE_OPT_TIMES && o->type != FE_OPT_STRING);
+    for (const struct fe_option *d = o + 1; d <= o + o->n_details; d++) {
+        assert_true(fe_option_is_detail(d) && d->section == o->section);
+        assert_memory_equal(d->key, o->key, len);
+        assert_int_equal(d->key[len], ':');
+        assert_int_equal(d->live, o->live);
+        for (uint32_t t = 0; fe_ftl_registry[t]; t++)
+            assert_int_equal(fe_option_is_used(d, t), fe_option_is_used(o, t));
+    }
+    const struct fe_option *next = o + o->n_details + 1;
+    if (!fe_option_is_detail(o) && next < fe_options + fe_n_options)
+        assert_false(fe_option_is_detail(next));
 }
 
 static void test_options_are_sound(void **state)
@@ -42,6 +64,7 @@ static void test_options_are_sound(void **state)
         if (o->def)
             assert_int_equal(fe_option_parse(o, o->def, &p, NULL), 0);
         assert_false(o->def && o->derived);
+        check_details(o);
     }
     assert_null(fe_option_find("nand"));
     assert_null(fe_option_find("nand."));
@@ -54,14 +77,15 @@ static void test_options_live_ones_are_delays_and_faults(void **state)
 {
     static const char *const live[] = {
         "nand.tR", "nand.tPROG", "nand.tBERS",
-        "nand.worn_read", "nand.worn_program", "nand.worn_erase", "nand.worn_end", "link.bandwidth", "link.command_overhead",
+        "nand.worn", "nand.worn:read", "nand.worn:program", "nand.worn:erase", "nand.worn:end",
+        "link.bandwidth", "link.command_overhead",
         "link.task_overhead", "link.write_overhead", "link.busy_poll", "link.busy_ask",
         "link.busy_late",
         "ftl.unit_read", "step.read_random", "step.read_step", "step.read_spike",
         "step.write_random", "step.write_step", "step.write_spike",
-        "faults.slow_factor", "faults.weak_block", "faults.weak_cycles", "faults.program_fail",
-        "faults.erase_fail", "faults.fail_program", "faults.fail_erase",
-        "faults.hang_request", "faults.hang", "faults.disconnect_request", "faults.disconnect",
+        "faults.slow_factor", "faults.weak_block", "faults.weak_block:cycles", "faults.program_fail",
+        "faults.erase_fail", "faults.program_fail:number", "faults.erase_fail:number",
+        "faults.hang:request", "faults.hang", "faults.disconnect:request", "faults.disconnect",
         "faults.lie",
     };
     uint32_t n = 0;
@@ -119,7 +143,7 @@ static void draw_lies(struct ft_rand *rand, char *buf, size_t len)
     }
 }
 
-static void draw_text(const struct fe_option *o, uint32_t bits, struct ft_rand *rand, char *buf,
+static void draw_own(const struct fe_option *o, uint32_t bits, struct ft_rand *rand, char *buf,
                       size_t len)
 {
     enum fe_quantity q = o->type <= FE_OPT_U64      ? FE_COUNT
@@ -132,6 +156,8 @@ static void draw_text(const struct fe_option *o, uint32_t bits, struct ft_rand *
 
     if (o->type == FE_OPT_LIES) {
         draw_lies(rand, buf, len);
+    } else if (o->type == FE_OPT_DETAILS) {
+        snprintf(buf, len, "%s", o->def);
     } else if (o->type == FE_OPT_BOOL) {
         snprintf(buf, len, "%s", ft_chance(rand, 50) ? "on" : "false");
     } else if (o->type == FE_OPT_ENUM) {
@@ -152,6 +178,24 @@ static void draw_text(const struct fe_option *o, uint32_t bits, struct ft_rand *
     }
 }
 
+/* The value of a key, often with details, and at times nothing but these. */
+static void draw_text(const struct fe_option *o, uint32_t bits, struct ft_rand *rand, char *buf,
+                      size_t len)
+{
+    size_t at = 0;
+    if (o->n_details == 0 || ft_chance(rand, 50)) {
+        draw_own(o, bits, rand, buf, len);
+        at = o->type == FE_OPT_DETAILS && o->n_details ? 0 : strlen(buf);
+    }
+    for (const struct fe_option *d = o + 1; d <= o + o->n_details; d++)
+        if (at == 0 || ft_chance(rand, 50)) {
+            char value[FE_VALUE_MAX];
+            draw_own(d, bits, rand, value, sizeof value);
+            at += (size_t)snprintf(buf + at, len - at, "%s%s:%s", at ? " , " : "",
+                                   strchr(d->key, ':') + 1, value);
+        }
+}
+
 /* Every key, alone: any value in its range, printed and parsed again, is the same. */
 static void test_options_survive_printing(void **state)
 {
@@ -161,7 +205,8 @@ static void test_options_survive_printing(void **state)
         for (int round = 0; round < 3000; round++) {
             const struct fe_option *o = &fe_options[i];
             struct fe_profile a = {.nand.cell = (uint32_t)ft_below(&rand, FE_N_CELLS)};
-            struct fe_profile b = {.nand.cell = a.nand.cell};
+            fe_option_reset(o, &a);
+            struct fe_profile b = a;
             char text[256], printed[FE_VALUE_MAX], again[FE_VALUE_MAX];
             struct fe_err err = {""};
             draw_text(o, fe_cell_bits(a.nand.cell), &rand, text, sizeof text);
@@ -412,6 +457,8 @@ static void test_options_help_has_every_key(void **state)
     for (uint32_t i = 0; i < fe_n_options; i++) {
         char key[64];
         full_key(&fe_options[i], key, sizeof key);
+        if (fe_option_is_detail(&fe_options[i]))
+            snprintf(key, sizeof key, "\n  %s:", strchr(fe_options[i].key, ':') + 1);
         assert_non_null(strstr(help, key));
         snprintf(key, sizeof key, "\n.It Cm %s\n", fe_options[i].key);
         assert_non_null(strstr(roff, key));

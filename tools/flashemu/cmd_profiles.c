@@ -360,9 +360,11 @@ static const char help_help[] =
     "PROFILE prints the same about the strategy of that profile, with the profile's values.\n"
     "COMMAND is a command of this program.\n";
 
+/* With the details of a key, which look like keys. */
 static json_t *option_json(const struct fe_option *o)
 {
     char key[128], allowed[512];
+    json_t *details = o->n_details ? json_array() : NULL;
     json_t *used_by = fe_option_depends(o) ? json_array() : NULL;
 
     for (uint32_t i = 0; used_by && fe_ftl_registry[i]; i++)
@@ -370,10 +372,12 @@ static json_t *option_json(const struct fe_option *o)
             json_array_append_new(used_by, json_string(fe_ftl_registry[i]->name));
     snprintf(key, sizeof key, "%s.%s", fe_section_name(o->section), o->key);
     fe_option_allowed(o, allowed, sizeof allowed);
-    return json_pack("{s:s, s:s, s:s, s:s?, s:s?, s:b, s:b, s:o?, s:s}", "key", key, "type",
+    for (uint32_t i = 1; i <= o->n_details; i++)
+        json_array_append_new(details, option_json(&o[i]));
+    return json_pack("{s:s, s:s, s:s, s:s?, s:s?, s:b, s:b, s:o?, s:o*, s:s}", "key", key, "type",
                      fe_option_type_name(o), "allowed", allowed, "default", o->def, "derived",
                      o->derived, "required", fe_option_required(o), "live", o->live,
-                     "used_by", used_by, "help", o->help);
+                     "used_by", used_by, "details", details, "help", o->help);
 }
 
 static int help_json(const char *key)
@@ -392,7 +396,9 @@ static int help_json(const char *key)
     }
     json_t *list = json_array();
     for (uint32_t i = 0; i < fe_n_options; i++)
-        if (!key || (type < 0 ? fe_options[i].section == section
+        if (fe_option_is_detail(&fe_options[i]))
+            continue;
+        else if (!key || (type < 0 ? fe_options[i].section == section
                               : fe_option_is_own(&fe_options[i], (uint32_t)type)))
             json_array_append_new(list, option_json(&fe_options[i]));
     return tool_print_json(list);
@@ -450,7 +456,7 @@ static void put_sections(void)
     for (int s = 0; s < FE_SEC_PROVENANCE; s++) {
         int at = printf("  %-*s", LEFT - 3, fe_section_name((enum fe_section)s));
         for (uint32_t i = 0; i < fe_n_options; i++)
-            if (fe_options[i].section == s)
+            if (fe_options[i].section == s && !fe_option_is_detail(&fe_options[i]))
                 put_word(fe_options[i].key, &at);
         putchar('\n');
     }

@@ -23,7 +23,7 @@
  *
  * One kind of torn page does not count as missing: a page behind which other pages of the same
  * erase block are programmed.  It was not interrupted itself but lost together with the page that
- * shares its cells (faults.cut_partner).
+ * shares its cells (faults.cut:partner).
  *
  * Power-on does four things:
  *

@@ -33,16 +33,16 @@ DEVICES = {
     "page": ("close", CHIP + (
         "nand.cell=mlc", "ftl.op=20%", "ftl.slc_mode=static", "ftl.slc_blocks=4",
         "ftl.wear_levelling=static", "ftl.wl_threshold=2", "faults.spare_blocks=4",
-        "faults.factory_bad=3%", "faults.fail_program=500", "nand.endurance=1000")),
+        "faults.factory_bad=3%", "faults.program_fail=number:500", "nand.endurance=1000")),
     "page-cache": ("kill", CHIP + (
         "ftl.op=20%", "cache.size=32K", "cache.volatile=no", "cache.idle_flush=no",
-        "faults.rber_fresh=1000000")),
+        "faults.rber=fresh:1000000")),
     "segment": ("kill", CHIP + (
         "ftl.type=segment", "nand.cell=mlc", "ftl.unit_size=64K", "ftl.open_linear=2",
         "ftl.open_random=1", "device.discard=no", "cache.size=16K", "cache.volatile=yes")),
     "dftl": ("cut", CHIP + (
         "ftl.type=dftl", "nand.cell=mlc", "ftl.op=40%", "ftl.map_cache=1K",
-        "nand.tR=50us", "nand.tPROG=900us", "nand.tBERS=2ms", "faults.cut_partner=100%")),
+        "nand.tR=50us", "nand.tPROG=900us", "nand.tBERS=2ms", "faults.cut=partner:100%")),
     "norlog": ("close", (
         "ideal", "clock=virtual", "device.capacity=256K", "nand.cell=nor",
         "nand.pages_per_block=33", "nand.page_size=512", "nand.oob_size=16",

@@ -22,17 +22,21 @@ class Stick:
     how: str = "drop"
     module: int = 0
     cache: int = 0
-    lines: int = 0      # device.beyond_module, if it is given
+    lines: int = 0      # the reach of device.beyond, if it is given
 
     def params(self):
-        given = ["size=%d" % self.size, "device.used=0", "device.beyond=" + self.how]
+        given = ["size=%d" % self.size, "device.used=0", "device.beyond=" + self.beyond()]
         if self.claimed != self.size:
             given.append("device.claimed_capacity=%d" % self.claimed)
-        if self.lines:
-            given.append("device.beyond_module=%d" % self.lines)
-        if self.cache:
-            given.append("device.beyond_cache=%d" % self.cache)
         return given
+
+    def beyond(self):
+        value = self.how
+        if self.lines:
+            value += ",reach:%d" % self.lines
+        if self.cache:
+            value += ",cache:%d" % self.cache
+        return value
 
 
 # Small enough that somebody fills them.  f3probe 8.0 does not count what is there above the middle

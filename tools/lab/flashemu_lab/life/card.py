@@ -131,8 +131,8 @@ def _spread(values: dict[str, str]) -> tuple[Spread, list[Number]]:
     """That of the profile where it has one, otherwise that of the table."""
     usual, sources = endurance.usual_spread(), endurance.table()["spread"]
     device = _share(values.get("faults.device_spread", "0%"))
-    block = _share(values.get("faults.life_spread", "0%"))
-    shape = values.get("faults.life_shape", "uniform")
+    lives, _, shape = values.get("faults.life_spread", "0%").partition(",shape:")
+    block, shape = _share(lives), shape or "uniform"
     own = [Number("spread from card to card", f"{device:g}", "faults.device_spread"),
            Number("spread from block to block", f"{block:g}, {shape}", "faults.life_spread")]
     table = [Number("spread from card to card", f"{usual.device:g}", sources["device_source"]),
