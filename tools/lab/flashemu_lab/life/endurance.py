@@ -67,7 +67,8 @@ class Spread:
 
     device  standard deviation of the logarithm from card to card
     block   from block to block: the same, or with the shape "uniform" half the width
-    shape   "uniform" and "lognormal" as faults.life_spread has them: the endurance is the median of blocks.
+    shape   "uniform" and "lognormal" as faults.life_spread has them: the endurance is the median of
+            blocks.
             "rated": a lognormal of which 2 % fail before the endurance, as a data sheet means it
     """
 
