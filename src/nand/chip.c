@@ -435,6 +435,12 @@ fe_peb fe_chip_find_block(const struct fe_chip *c, fe_chip_block block)
     return c->blocks ? peb : block;
 }
 
+void fe_chip_put_behind(struct fe_chip *c, fe_peb peb, fe_chip_block block)
+{
+    c->blocks[peb] = block;
+    save_block(c, peb);
+}
+
 /* ---- power cuts ---- */
 
 static void save_journal(struct fe_chip *c, const struct fe_interrupted *interrupted)

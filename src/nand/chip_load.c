@@ -237,7 +237,7 @@ static void date_blocks(struct fe_chip *c)
 
 /* Makes every chip block stand behind exactly one peb.  Where a kill came between the two
  * records of an exchange, the later peb, which is in the reserve, gets the chip block that is
- * left over.  A kill leaves one such block at most. */
+ * left over, and a record of that: a kill, or a crash of the host, leaves one such block at most. */
 static int separate_blocks(struct fe_chip *c, struct fe_err *err)
 {
     uint32_t n = c->geo->n_chip_blocks;
@@ -257,7 +257,7 @@ static int separate_blocks(struct fe_chip *c, struct fe_err *err)
     }
     for (fe_chip_block block = 0; r == 0 && twice != FE_PEB_NONE && block < n; block++)
         if (behind[block] == FE_PEB_NONE)
-            c->blocks[twice] = block;
+            fe_chip_put_behind(c, twice, block);
     free(behind);
     return r;
 }
@@ -284,11 +284,11 @@ int fe_chip_load(struct fe_chip *c, bool raw, struct fe_err *err)
     c->seq = fe_max_u64(c->seq, fe_store_last_seq(c->store));
     if (r == 0)
         r = load_lifetime(c, err);
-    if (r == 0 && c->blocks)
-        r = separate_blocks(c, err);
     if (r == 0)
         r = check_numbers(c, err);
     if (r == 0)
         date_blocks(c);
+    if (r == 0 && c->blocks)
+        r = separate_blocks(c, err);
     return r;
 }

@@ -12,8 +12,8 @@
  *         ^sync of another client   ^           X: the host goes down
  *
  * What is drawn:
- *   - the chip, which may wear out; the strategy's parameters; and the cache: none, volatile or kept, written out when
- *     idle or not, with writes behind or not (devices.c);
+ *   - the chip, which may wear out; the strategy's parameters; and the cache: none, volatile or
+ *     kept, written out when idle or not, with writes behind or not (devices.c);
  *   - when requests come: after the answer to the one before, before it, or after a pause;
  *   - syncs of flushes, of writes with FUA and of other clients: whole, or with any work and any cut
  *     between their beginning and their end;
