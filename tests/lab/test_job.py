@@ -14,6 +14,10 @@ from pathlib import Path
 from flashemu_lab_bench import TOP, lab
 from flashemu_script import run
 
+from flashemu_lab.cli.completion import commands
+from flashemu_lab.cli.job import _lives
+from flashemu_lab.cli.main import _parsed
+from flashemu_lab.cli.parser import build_parser
 from flashemu_lab.core.errors import LabError
 from flashemu_lab.kernel import job, record, timed
 from flashemu_lab.recording.recipes import Recipe
@@ -91,14 +95,31 @@ def test_compare():
 
 
 def test_wrong_use():
-    for args, said in ((["true"], "--on PROFILE"), (["--on", "ideal"], "-- CMD"),
-                       (["true", "--on", "ideal", "--think", "5"], "--think 5: allowed"),
-                       (["true", "--on", "ideal", "--think", "2s"], "--think 2s: allowed"),
-                       (["true", "--on", "ideal", "--file", "no"], "no: no such file"),
-                       (["true", "--on", "ideal", "--fs", "reiser"], "invalid choice"),
-                       (["true", "--on", "ideal", "-o", "no/out"], "no/out")):
+    true = ["--", "true"]
+    for args, said in ((true, "--on PROFILE"), (["--on", "ideal"], "-- CMD"),
+                       (["--on", "ideal", "--"], "-- CMD"),
+                       (["--on", "ideal", "--think", "5", *true], "--think 5: allowed"),
+                       (["--on", "ideal", "--think", "2s", *true], "--think 2s: allowed"),
+                       (["--on", "ideal", "--file", "no", *true], "no: no such file"),
+                       (["--on", "ideal", "--fs", "reiser", *true], "invalid choice"),
+                       (["--on", "ideal", "-o", "no/out", *true], "no/out"),
+                       (["script", "--on", "ideal", *true], "not both"),
+                       (["/bin/false", "--on", "ideal"], "is no script; a command stands behind --"),
+                       (["true", "--on", "ideal"], "as in job --on PROFILE -- true")):
         code, out, err = lab("job", *args)
-        assert code == 2 and out == "" and said in err, (args, err)
+        assert code == 2 and out == "" and said in err and err.count("\n") == 1, (args, err)
+
+
+def test_behind_two_dashes_is_a_command():
+    """Whatever it looks like: a program, a file of text that is there, an option, another --."""
+    Path("text").write_text("echo text\n")
+    for command, script in ((["/bin/false"], "/bin/false"), (["text"], "text"),
+                            (["ls", "-l", "--on", "a b"], "ls -l --on 'a b'"),
+                            (["env", "--", "x"], "env -- x")):
+        arguments = _parsed(commands(build_parser())["job"], ["--on", "ideal", "--", *command])
+        assert [life.script for life in _lives(arguments)] == [f"cd /mnt\n{script}\n"], command
+    arguments = _parsed(commands(build_parser())["job"], ["text", "--on", "ideal"])
+    assert _lives(arguments)[0].script == "echo text\n"
 
 
 def kernel_is_missing():

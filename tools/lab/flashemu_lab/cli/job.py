@@ -50,15 +50,9 @@ def job_(arguments: argparse.Namespace) -> int:
 
 
 def _lives(arguments: argparse.Namespace) -> list[Life]:
-    words: list[str] = arguments.words
-    if not words or not arguments.on:
+    script = _script(arguments.words, arguments.command_behind)
+    if not script or not arguments.on:
         raise LabError("job needs a script or -- CMD, and --on PROFILE; or --compare A.json B.json")
-    path = Path(words[0])
-    is_file = len(words) == 1 and path.is_file()
-    try:
-        script = path.read_text() if is_file else f"cd /mnt\n{shlex.join(words)}\n"
-    except (OSError, UnicodeDecodeError):
-        raise LabError(f"{path}: cannot be read") from None
     for file in arguments.file:
         if not file.is_file():
             raise LabError(f"{file}: no such file")
@@ -69,6 +63,28 @@ def _lives(arguments: argparse.Namespace) -> list[Life]:
                  think_ns=think, limit_s=arguments.timeout)
             for on in arguments.on
             for seed in range(arguments.seed, arguments.seed + arguments.seeds)]
+
+
+def _script(words: Sequence[str], command: Sequence[str] | None) -> str:
+    """What the guest's shell is given: a file of one's own, or a command, which everything behind --
+    is; "" if there is neither."""
+    if command is not None and words:
+        raise LabError(f"job {words[0]} -- ...: a script, or a command behind --; not both")
+    if command:
+        return f"cd /mnt\n{shlex.join(command)}\n"
+    if not words:
+        return ""
+    if len(words) > 1:
+        raise LabError(f"job {shlex.join(words)}: a command stands behind --, as in job --on PROFILE "
+                       f"-- {shlex.join(words)}")
+    try:
+        return Path(words[0]).read_text()
+    except UnicodeDecodeError:
+        raise LabError(f"{words[0]}: is no script; a command stands behind --, as in job --on "
+                       f"PROFILE -- {words[0]}") from None
+    except OSError as e:
+        raise LabError(f"{words[0]}: {e.strerror}; a command stands behind --, as in job --on "
+                       f"PROFILE -- {words[0]}") from None
 
 
 def _think(text: str) -> int:

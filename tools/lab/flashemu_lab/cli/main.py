@@ -43,6 +43,18 @@ def _version() -> int:
     return 0
 
 
+def _parsed(parser: argparse.ArgumentParser, argv: Sequence[str]) -> argparse.Namespace:
+    """The arguments of a command; options may stand between operands.  What `job` has behind -- is a
+    command, whatever it looks like, so it is not argparse's."""
+    words, command = list(argv), None
+    if parser.get_default("command_behind") and "--" in words:
+        at = words.index("--")
+        words, command = words[:at], words[at + 1:]
+    arguments = parser.parse_intermixed_args(words)
+    arguments.command_behind = command
+    return arguments
+
+
 def _dispatch(argv: Sequence[str]) -> int:
     parser = build_parser()
     if "_ARGCOMPLETE" in os.environ:  # a shell asks
@@ -50,8 +62,8 @@ def _dispatch(argv: Sequence[str]) -> int:
     known = commands(parser)
     if argv and argv[0] in known and {"--version", "-V"} & set(argv[1:2]):
         return _version()
-    if argv and argv[0] in known:  # options may stand between operands
-        name, arguments = argv[0], known[argv[0]].parse_intermixed_args(list(argv[1:]))
+    if argv and argv[0] in known:
+        name, arguments = argv[0], _parsed(known[argv[0]], argv[1:])
     else:
         name, arguments = "", parser.parse_args(argv)
     if not name and arguments.version:
