@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The lab's completion for bash, and its manual."""
+"""The lab's completion for bash, fish and zsh, and its manual."""
 
 import os
 import re
@@ -100,6 +100,57 @@ def test_in_a_real_bash():
             bash.shows(keys, words)
     finally:
         bash.end()
+
+
+# What is typed, and what it becomes.
+TYPED = (("adv", "advise"), ("sweep ideal ftl.gc_p", "sweep ideal ftl.gc_policy="),
+         ("life rec:ext4-des", "life rec:ext4-desktop"), ("advise transcend8", "advise transcend8g"),
+         ("advise ideal --workload log,vi", "advise ideal --workload log,video"),
+         ("fit a\\ b", "fit a\\ b.json"), ("life camer", "life camera"), ("run fold", "run folder/"),
+         ("run --engine d", "run --engine dask"))
+OTHERS = os.path.join(os.path.dirname(FLASHEMU), "NAME")  # as configured beside the program
+
+
+def test_fish():
+    if not shutil.which("fish"):
+        print("skipped: no fish")
+        return
+    write("a b.json", "")
+    os.makedirs("folder", exist_ok=True)
+
+    def told(line):
+        code, out, err = ended(
+            ["fish", "--no-config", "-c", "source $argv[1]; complete -C $argv[2]",
+             OTHERS.replace("NAME", "flashemu-lab.fish"), line],
+            env=dict(os.environ, PATH=PATH, FLASHEMU_LAB_COMPLETION=SCRIPT))
+        assert code == 0 and err == "", (line, code, err)
+        return [word.split("\t")[0] for word in out.splitlines()]
+
+    for typed, full in TYPED:
+        word = full.replace("\\ ", "\0").split()[-1].replace("\0", "\\ ")
+        assert told("flashemu-lab " + typed) in ([word], [word.replace("\\", "")]), (typed, told(
+            "flashemu-lab " + typed))
+    assert set(told("flashemu-lab ")) == set(commands()) and told("flashemu-lab nope ") == []
+
+
+def test_zsh():
+    if not shutil.which("zsh"):
+        print("skipped: no zsh")
+        return
+    os.makedirs("functions", exist_ok=True)
+    os.makedirs("folder", exist_ok=True)
+    write("a b.json", "")
+    shutil.copy(OTHERS.replace("NAME", "_flashemu-lab"), "functions")
+    zsh = Bash(PATH, ["zsh", "-f", "-i"], FLASHEMU_LAB_COMPLETION=SCRIPT)
+    try:
+        zsh.shows("fpath=($PWD/functions $fpath); autoload -Uz compinit; compinit -u -D; PS1='> '; "
+                  "flashemu-lab() { print -r \"[$*]\" }; echo re''ady\n", "ready\r\n")
+        for typed, full in TYPED:
+            blank = "" if full[-1] in "=/" else " "  # behind a word that goes on there is none
+            zsh.shows("flashemu-lab %s\t#\n" % typed,
+                      "[%s%s#]" % (full.replace("\\", ""), blank))
+    finally:
+        zsh.end()
 
 
 def test_the_command_line_loads_little():

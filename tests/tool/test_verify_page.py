@@ -12,7 +12,7 @@ from flashemu_against import document, point
 from flashemu_browser import BROWSER
 from flashemu_pages import check, found_faults
 from flashemu_script import run
-from flashemu_tool import SLC_PROFILE, bad, call, good, good_json, read, write
+from flashemu_tool import SLC_PROFILE, bad, call, good_json, read, write
 
 CARD = SLC_PROFILE % "64M"
 NO_KERNEL = ["--kernel", "none"]

@@ -52,7 +52,8 @@ def job_(arguments: argparse.Namespace) -> int:
 def _lives(arguments: argparse.Namespace) -> list[Life]:
     script = _script(arguments.words, arguments.command_behind)
     if not script or not arguments.on:
-        raise LabError("job needs a script or -- CMD, and --on PROFILE; or --compare A.json B.json")
+        raise LabError("job needs a script or -- CMD, and --on PROFILE; "
+                       "or --compare A.json B.json")
     for file in arguments.file:
         if not file.is_file():
             raise LabError(f"{file}: no such file")
@@ -75,8 +76,8 @@ def _script(words: Sequence[str], command: Sequence[str] | None) -> str:
     if not words:
         return ""
     if len(words) > 1:
-        raise LabError(f"job {shlex.join(words)}: a command stands behind --, as in job --on PROFILE "
-                       f"-- {shlex.join(words)}")
+        raise LabError(f"job {shlex.join(words)}: a command stands behind --, as in job --on "
+                       f"PROFILE -- {shlex.join(words)}")
     try:
         return Path(words[0]).read_text()
     except UnicodeDecodeError:

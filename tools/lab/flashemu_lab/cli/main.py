@@ -44,8 +44,8 @@ def _version() -> int:
 
 
 def _parsed(parser: argparse.ArgumentParser, argv: Sequence[str]) -> argparse.Namespace:
-    """The arguments of a command; options may stand between operands.  What `job` has behind -- is a
-    command, whatever it looks like, so it is not argparse's."""
+    """The arguments of a command; options may stand between operands.  What `job` has behind -- is
+    a command, whatever it looks like, so it is not argparse's."""
     words, command = list(argv), None
     if parser.get_default("command_behind") and "--" in words:
         at = words.index("--")

@@ -287,8 +287,8 @@ def _add_job(add: Add) -> None:
     c = add("job", "run a script in a kernel that lives in the time of emulated devices")
     c.set_defaults(command_behind=True)
     c.add_argument("words", metavar="FILE|-- CMD", nargs="*",
-                   help="a script for bash, or behind -- a command; /mnt is the filesystem on the device, "
-                        "$DEV the device, and `mark NAME` notes an instant")
+                   help="a script for bash, or behind -- a command; /mnt is the filesystem on the "
+                        "device, $DEV the device, and `mark NAME` notes an instant")
     c.add_argument("--on", metavar="PROFILE", action="append", default=[],
                    help="on this device; several times for several devices")
     c.add_argument("--set", metavar="KEY=VALUE", action="append", default=[],
