@@ -67,8 +67,8 @@ def _lives(arguments: argparse.Namespace) -> list[Life]:
 
 
 def _script(words: Sequence[str], command: Sequence[str] | None) -> str:
-    """What the guest's shell is given: a file of one's own, or a command, which everything behind --
-    is; "" if there is neither."""
+    """What the guest's shell is given: a file of one's own, or a command, which is everything
+    behind --; "" if there is neither."""
     if command is not None and words:
         raise LabError(f"job {words[0]} -- ...: a script, or a command behind --; not both")
     if command:
