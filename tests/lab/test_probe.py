@@ -247,11 +247,12 @@ class Broken:
         return offset
 
     def flush(self):
-        pass
+        return True
 
     def burst(self, writes, places, depth):
         for offset, length in places:
             self.read(offset, length)
+        return [(i, i + depth) for i in range(len(places))]
 
 
 def broken(after, error, found=None):

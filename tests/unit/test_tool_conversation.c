@@ -210,12 +210,12 @@ static void assert_near(double got, double want)
 static void test_the_error_of_a_block(void **state)
 {
     (void)state;
-    assert_true(judge_error(123456789, 123456789) == 0);
-    assert_true(judge_error(0, 1) == 0);          /* both count as 1 ns */
-    assert_near(judge_error(1000, 1051), 0.0453654);    /* ln 1.051 = 0.0497421 */
-    assert_near(judge_error(1051, 1000), 0.0453654);
-    assert_near(judge_error(100, 200), 0.3319404);      /* ln 2 = 0.6931472 */
-    assert_near(judge_error(1, 1000000), 1.0075050);    /* ln 10^6 = 13.8155106 */
+    assert_true(judge_error(123456789, 123456789, 7) == 0);
+    assert_true(judge_error(0, 69999, 7) == 0);                 /* 7 times 10 us each */
+    assert_near(judge_error(10000000, 10510000, 16), 0.0453654);    /* ln 1.051 = 0.0497421 */
+    assert_near(judge_error(10510000, 10000000, 16), 0.0453654);
+    assert_near(judge_error(0, 140000, 7), 0.3319404);              /* ln 2 = 0.6931472 */
+    assert_near(judge_error(10000, 10000000000, 1), 1.0075050);     /* ln 10^6 = 13.8155106 */
 }
 
 int main(void)

@@ -165,6 +165,7 @@ static int sort(struct loading *l, uint32_t i, uint32_t depth, struct fe_err *er
     k->shallow = depth < k->shallow ? depth : k->shallow;
     k->deep = depth > k->deep ? depth : k->deep;
     k->recorded_ns = fe_time_add(k->recorded_ns, s->took_ns);
+    c->blocks[s->block].n++;
     c->blocks[s->block].recorded_ns = fe_time_add(c->blocks[s->block].recorded_ns, s->took_ns);
     return 0;
 }

@@ -51,7 +51,7 @@ struct said_kind {
 
 struct said_block {
     uint64_t recorded_ns;
-    uint32_t kind;
+    uint32_t kind, n;
 };
 
 struct conversation {

@@ -16,9 +16,11 @@
 /* Errors count less and less beyond this. */
 #define KNEE 0.25
 
-double judge_error(uint64_t recorded_ns, uint64_t replayed_ns)
+double judge_error(uint64_t recorded_ns, uint64_t replayed_ns, uint32_t n)
 {
-    double off = fabs(log((double)fe_max_u64(replayed_ns, 1) / (double)fe_max_u64(recorded_ns, 1)));
+    uint64_t least_ns = (uint64_t)n * JUDGE_LEAST_NS;
+    double off = fabs(log((double)fe_max_u64(replayed_ns, least_ns) /
+                          (double)fe_max_u64(recorded_ns, least_ns)));
 
     return KNEE * log1p(off / KNEE);
 }
@@ -75,7 +77,7 @@ static void sum_up(struct judgement *j, const uint64_t *blocks_ns)
     for (uint32_t b = 0; b < c->n_blocks; b++) {
         struct judged_kind *k = &j->kinds[c->blocks[b].kind];
         k->replayed_ns = fe_time_add(k->replayed_ns, blocks_ns[b]);
-        k->error += judge_error(c->blocks[b].recorded_ns, blocks_ns[b]);
+        k->error += judge_error(c->blocks[b].recorded_ns, blocks_ns[b], c->blocks[b].n);
     }
     for (uint32_t k = 0; k < c->n_kinds; k++) {
         j->kinds[k].error /= c->kinds[k].n_blocks;

@@ -30,8 +30,10 @@ struct judgement {
     uint32_t otherwise;            /* requests that failed on one of the two devices only */
 };
 
-/* The error of a block; what takes less than 1 ns counts as 1 ns. */
-double judge_error(uint64_t recorded_ns, uint64_t replayed_ns);
+/* The error of a block of n requests.  A request counts as JUDGE_LEAST_NS at least: a host needs as long to
+ * find out that a device does nothing, as for a flush where there is no cache. */
+enum { JUDGE_LEAST_NS = 10000 };
+double judge_error(uint64_t recorded_ns, uint64_t replayed_ns, uint32_t n);
 
 /* Runs the conversation on a new device.  -EINVAL with a message if the device has another capacity or
  * refuses a request, or -ENOMEM.  The caller must call judge_fini, even after an error. */

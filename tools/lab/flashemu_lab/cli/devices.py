@@ -15,7 +15,7 @@ from ..core.files import write_whole
 from ..core.progress import Note
 from ..core.text import listed
 from ..measurement import figures, importing, schema
-from ..probe import next_step, session, speaking
+from ..probe import conversation, next_step, session, speaking
 from ..probe.datasheet import datasheet, sentences, to_json
 from ..probe.findings import Found, judge, Wishes
 from ..probe.target import allow_destroying, Clock, DeviceClock, open_target, Target, WallClock
@@ -69,9 +69,10 @@ def _start(arguments: argparse.Namespace, tool: Tool
            ) -> tuple[Target, Clock, Wishes, Found, session.Plan]:
     """The device and what is known about it, after everything that forbids to measure it has been
     looked at."""
-    if arguments.output.suffix == ".html":
-        raise LabError(f"-o {arguments.output}: is the name of the page; allowed: another suffix, "
-                       "such as .json")
+    for suffix, what in ((".html", "the page"), (".trace", "what is asked")):
+        if arguments.output.suffix == suffix:
+            raise LabError(f"-o {arguments.output}: is the name of {what}; allowed: another "
+                           "suffix, such as .json")
     if arguments.read_only and arguments.destroy:
         raise LabError(f"--destroy {arguments.destroy}: has no effect with --read-only")
     clock: Clock = WallClock()
@@ -90,16 +91,26 @@ def _start(arguments: argparse.Namespace, tool: Tool
     return target, clock, wishes, found, planned
 
 
+def _conversation(tool: Tool, target: Target, output: Path,
+                  found: Found) -> conversation.Conversation | None:
+    """Where the requests go, behind those of an earlier run; None if these are not all there."""
+    path = conversation.beside(output)
+    if not found.points:
+        return conversation.begun(path, tool.version, target.name, target.capacity)
+    return conversation.resumed(path)
+
+
 def probe_(arguments: argparse.Namespace) -> int:
     tool = Tool()
     target, clock, wishes, found, planned = _start(arguments, tool)
+    heard = _conversation(tool, target, arguments.output, found)
     save = session.writer(target, session.made_by(tool, clock), arguments.output,
                         arguments.name, arguments.state, arguments.host)
     note = Note()
     run = session.Probe(tool, target, clock, wishes, arguments.budget, save,
                       lambda place, what: note.show(
                           arguments.device, f"test {place} of up to {planned.tests}, {what}"),
-                      found)
+                      found, heard)
     code = 0
     try:
         run.run()
@@ -109,6 +120,8 @@ def probe_(arguments: argparse.Namespace) -> int:
     finally:
         note.end()
         target.close()
+        if heard:
+            heard.end()
     if run.failure:
         print(f"flashemu-lab: {run.failure}", file=sys.stderr)
         code = code or 1
@@ -128,6 +141,9 @@ def _some(tests: list[str]) -> str:
 def _notes(arguments: argparse.Namespace, run: session.Probe) -> list[str]:
     """What a reader of the page has to know."""
     notes = [f"The measurement ended early: {run.failure}."] if run.failure else []
+    if not run.conversation:
+        notes.append(f"What an earlier run asked is not all in "
+                     f"{conversation.beside(arguments.output)}, so this run has not added to it.")
     if run.kept:
         notes.append(f"{run.kept} tests were in {arguments.output} already.")
     if run.left:
@@ -155,7 +171,8 @@ def _told(arguments: argparse.Namespace, run: session.Probe, save: Callable[[Fou
                           "kept": run.kept, "left": run.left, "refused": run.refused,
                           **to_json(run.found), "failure": run.failure or None}, indent=1))
         return
-    print("\n".join([*sentences(run.found), *notes, "", str(arguments.output), str(path)]))
+    print("\n".join([*sentences(run.found), *notes, "", str(arguments.output), str(path),
+                     *([str(run.conversation.path)] if run.conversation else [])]))
 
 
 def datasheet_(arguments: argparse.Namespace) -> int:

@@ -20,13 +20,15 @@ from ..measurement.schema import Measurement, Point
 from ..runs.program import Tool
 from . import findings
 from .budget import Budget
+from .conversation import Conversation
 from .findings import Found, Wishes
 from .target import Clock, SILENCE_S, Target, silent
 from .tests import structure
-from .tests.structure import Test
+from .tests.structure import Request, Test
 
 MADE_BY = "flashemu-lab probe "
 _DEVICE_TIME = ", device time"
+_OPS = {"look": "read"}     # what requests are called in a trace
 
 
 @dataclass(frozen=True)
@@ -56,30 +58,59 @@ def plan(tool: Tool, wishes: Wishes) -> Plan:
     return Plan(len(every), sum(t.written for t in every), sum(t.seconds() for t in every))
 
 
-def run_test(test: Test, target: Target, clock: Clock) -> list[Point]:
+def _run_burst(test: Test, target: Target, clock: Clock, heard: Conversation) -> list[Point]:
+    """The point of a test with several requests in flight."""
+    places = [(r.offset, r.length) for r in test.requests]
+    writes = any(r.op == "write" for r in test.requests)
+    begin = clock.now()
+    seen = target.burst(writes, places, test.depth)
+    end = clock.now()
+    heard.burst("write" if writes else "read", places, seen, begin, end)
+    return structure.result(test, [(end - begin) // len(places)] * len(places))
+
+
+def _rest(r: Request, clock: Clock, heard: Conversation) -> int:
+    """Leaves the device alone; the clock's time then."""
+    before = clock.now()
+    clock.rest(r.length)
+    after = clock.now()
+    if clock.stands_still:
+        heard.rested(r.length, after - before)
+    return after
+
+
+def run_test(test: Test, target: Target, clock: Clock,
+             heard: Conversation | None = None) -> list[Point]:
     """The points of one test; OSError if the device fails or is silent for too long.  A clock that
-    stands still between two requests is read once for both."""
+    stands still between two requests is read once for both.  What is asked is told to `heard`."""
+    heard = heard or Conversation()
     if test.depth > 1:
-        begin = clock.now()
-        target.burst(any(r.op == "write" for r in test.requests),
-                     [(r.offset, r.length) for r in test.requests], test.depth)
-        return structure.result(test, [(clock.now() - begin) // len(test.requests)]
-                              * len(test.requests))
+        return _run_burst(test, target, clock, heard)
     times: list[int] = []
     seen: dict[int, int | str] = {}
     end = clock.now()
     for r in test.requests:
         if r.op == "rest":
-            clock.rest(r.length)
-        begin = end if clock.stands_still and r.op != "rest" else clock.now()
-        if r.op == "look":
-            seen[r.offset] = target.look(r.offset, r.length)
-        elif r.op == "flush":
-            target.flush()
-        elif r.op != "rest":
-            {"read": target.read, "write": target.write, "trim": target.trim}[r.op](
-                r.offset, r.length)
+            end = _rest(r, clock, heard)
+            times.append(0)
+            continue
+        begin = end if clock.stands_still else clock.now()
+        there = True
+        try:
+            if r.op == "look":
+                seen[r.offset] = target.look(r.offset, r.length)
+            elif r.op == "flush":
+                there = target.flush()
+            else:
+                {"read": target.read, "write": target.write, "trim": target.trim}[r.op](
+                    r.offset, r.length)
+        except OSError:
+            if r.op != "trim":      # one that the device does not do was not asked
+                heard.said(_OPS.get(r.op, r.op), r.offset, r.length, begin, clock.now(), True)
+            raise
         end = clock.now()
+        if there:
+            heard.said(_OPS.get(r.op, r.op), r.offset, r.length, begin, end)
         if r.op in ("read", "look", "write") and end - begin > SILENCE_S * 1e9:
             raise silent((end - begin) / 1e9)
         times.append(end - begin)
@@ -92,7 +123,7 @@ class Probe:
     measured, also by an earlier run; `left` the tests for which the budget was too small, `refused`
     those with a TRIM that the device offers and does not do, `failure` why the run ended early, or
     "", `kept` how many tests were there already, and `running` the test that has not ended, or
-    ""."""
+    "".  `conversation` has all requests; None: nobody wants to know."""
 
     tool: Tool
     target: Target
@@ -102,6 +133,7 @@ class Probe:
     save: Callable[[Found], None]
     show: Callable[[int, str], None]
     found: Found
+    conversation: Conversation | None = None
 
     def __post_init__(self) -> None:
         self.left: list[str] = []
@@ -127,7 +159,7 @@ class Probe:
             self.written += test.written
             self.running = test.name
             try:
-                points = run_test(test, self.target, self.clock)
+                points = self._heard(test)
             except OSError as e:
                 if test.trims and e.errno == errno.EOPNOTSUPP:
                     self.refused.append(test.name)
@@ -139,6 +171,14 @@ class Probe:
             self.found.points += points
             self.save(self.found)
             self.running = ""
+
+    def _heard(self, test: Test) -> list[Point]:
+        """The points of a test, which is in the conversation however it ends."""
+        try:
+            return run_test(test, self.target, self.clock, self.conversation)
+        finally:
+            if self.conversation:
+                self.conversation.save()
 
     @staticmethod
     def _is_there(test: Test, there: set[tuple[str, tuple[tuple[str, schema.Scalar], ...]]]

@@ -99,14 +99,16 @@ class Target(Protocol):
     def write(self, offset: int, length: int) -> None:
         """Writes marked noise; OSError as for a read."""
 
-    def flush(self) -> None:
-        """What was written is safe; nothing if the device has no such command."""
+    def flush(self) -> bool:
+        """What was written is safe; nothing, and False, if the device has no such command."""
 
     def trim(self, offset: int, length: int) -> None:
         """TRIM; OSError if the device cannot."""
 
-    def burst(self, writes: bool, places: Sequence[tuple[int, int]], depth: int) -> None:
-        """Reads or writes (offset, length) each, with `depth` of them in flight."""
+    def burst(self, writes: bool, places: Sequence[tuple[int, int]],
+              depth: int) -> list[tuple[int, int]]:
+        """Reads or writes (offset, length) each, with `depth` of them in flight; when each began
+        and ended, in ns of this machine."""
 
     def close(self) -> None:
         """Ends the connection."""
@@ -158,17 +160,23 @@ class BlockTarget:
         if os.pwritev(self._fd, [self._view[:length]], offset) != length:
             raise OSError(errno.EIO, "the device ends early")
 
-    def flush(self) -> None:
+    def flush(self) -> bool:
         os.fsync(self._fd)
+        return True
 
     def trim(self, offset: int, length: int) -> None:
         fcntl.ioctl(self._fd, _BLKDISCARD, struct.pack("QQ", offset, length))
 
-    def burst(self, writes: bool, places: Sequence[tuple[int, int]], depth: int) -> None:
+    def burst(self, writes: bool, places: Sequence[tuple[int, int]],
+              depth: int) -> list[tuple[int, int]]:
         one = self._put if writes else self.read
+
+        def timed(place: tuple[int, int]) -> tuple[int, int]:
+            begin = time.monotonic_ns()
+            one(*place)
+            return begin, time.monotonic_ns()
         with ThreadPoolExecutor(depth) as threads:
-            for done in [threads.submit(one, offset, length) for offset, length in places]:
-                done.result()
+            return list(threads.map(timed, places))
 
     def close(self) -> None:
         os.close(self._fd)
@@ -210,22 +218,34 @@ class NbdTarget:
         self._marks.stamp(offset, length)
         self._whole(self._handle.aio_pwrite, self._part(True, length), offset)
 
-    def flush(self) -> None:
+    def flush(self) -> bool:
         if self._can_flush:
             self._whole(self._handle.aio_flush)
+        return self._can_flush
 
     def trim(self, offset: int, length: int) -> None:
         self._whole(self._handle.aio_trim, length, offset)
 
-    def burst(self, writes: bool, places: Sequence[tuple[int, int]], depth: int) -> None:
+    def burst(self, writes: bool, places: Sequence[tuple[int, int]],
+              depth: int) -> list[tuple[int, int]]:
         flying: list[int] = []
+        seen: dict[int, tuple[int, int]] = {}   # by the number of the request, in their order
         one = self._handle.aio_pwrite if writes else self._handle.aio_pread
+
+        def land() -> None:
+            before = list(flying)
+            self._land(flying)
+            now = time.monotonic_ns()
+            seen.update({n: (seen[n][0], now) for n in before if n not in flying})
         for offset, length in places:
             while len(flying) >= depth:
-                self._land(flying)
+                land()
+            begin = time.monotonic_ns()
             flying.append(self._start(one, self._part(writes, length), offset))
+            seen[flying[-1]] = begin, begin
         while flying:
-            self._land(flying)
+            land()
+        return list(seen.values())
 
     def close(self) -> None:
         if self._silent:        # it would be waited for
