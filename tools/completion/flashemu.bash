@@ -72,14 +72,14 @@ _flashemu_files()
 # The keys of a profile, each with $1 behind it.
 _flashemu_keys()
 {
-    "$tool" help --json 2>/dev/null | sed -n "s/^ *\"key\": \"\\([^\"]*\\)\",*\$/\\1$1/p"
+    "$tool" help --json 2>/dev/null | sed -n "s/^ *\"key\": \"\\([^\":]*\\)\",*\$/\\1$1/p"
 }
 
 # The keys that a running server lets itself be told.
 _flashemu_live_keys()
 {
-    "$tool" help --json 2>/dev/null | sed -n -e 's/^ *"key": "\([^"]*\)",*$/\1/;T' -e h \
-        -e ':a' -e 'n;/"live": true/{g;p}' -e '/}/!ba'
+    "$tool" help --json 2>/dev/null | sed -n -e 's/^ *"key": "\([^":]*\)",*$/\1/;T' -e h \
+        -e ':a' -e 'n;/"live": true/{g;p;b}' -e '/}/!ba'
 }
 
 # The values of the key $1: all of them if they are words.  Of numbers: the default, and the word
