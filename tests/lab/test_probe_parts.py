@@ -138,8 +138,8 @@ class Told:
 
 def test_requests_of_a_pattern():
     """Offset and length as they stand there; streams are numbered from 1, and points from 0."""
-    assert structure.traced(Told(), "x", 4096) == [
-        structure.Request("write", 512, 1024, 2), structure.Request("read", 2048, 512, 0)]
+    assert structure.traced(Told(), "x", 4096) == (
+        structure.Request("write", 512, 1024, 2), structure.Request("read", 2048, 512, 0))
 
 
 def test_where_data_were_found():

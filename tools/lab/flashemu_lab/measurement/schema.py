@@ -141,7 +141,7 @@ class Point:
     @property
     def value(self) -> float:
         """The median of the values."""
-        return median(self.values)
+        return self.values[0] if len(self.values) == 1 else median(self.values)
 
     @property
     def unit(self) -> str:

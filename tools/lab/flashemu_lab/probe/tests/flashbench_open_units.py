@@ -28,7 +28,7 @@ def open_units(tool: Tool, unit: int, units: int, in_random_order: bool, capacit
         ("flashbench-open-au", {"erasesize": unit, "open": units, "random": in_random_order,
                                 "chunk": unit >> i}) for i in range(7)]
     order = "random" if in_random_order else "in order"
-    return Test(f"{units} open units, {order}", tuple(requests), tuple(keys))
+    return Test(f"{units} open units, {order}", requests, tuple(keys))
 
 
 def _means(points: Sequence[Point], in_random_order: bool, longest: int) -> dict[int, float]:

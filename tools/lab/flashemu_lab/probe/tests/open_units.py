@@ -138,8 +138,8 @@ _Series = Sequence[tuple[dict[str, Scalar], float]]
 
 
 def _series(points: Sequence[Point]) -> _Series:
-    return [({**dict(p.parameters)}, p.value) for p in points if p.procedure == "request"
-            and dict(p.parameters)["op"] == "write"]
+    return [(how, p.value) for p in points if p.procedure == "request"
+            and (how := dict(p.parameters))["op"] == "write"]
 
 
 def rows(points: Sequence[Point], in_random_order: bool) -> dict[int, tuple[float, list[float]]]:
@@ -158,11 +158,14 @@ def rows(points: Sequence[Point], in_random_order: bool) -> dict[int, tuple[floa
 
 def _are_passes(some: _Series, order: Sequence[int]) -> bool:
     """Whether these series are the first passes of a row."""
-    starts = [int(how["start"]) for how, _ in some]
-    same = [[how[name] for name in ("count", "bs", "stride")] for how, _ in some]
-    return all(row == same[0] for row in same) and \
-        [start - starts[0] for start in starts] == [
-            (at - order[0]) * int(some[0][0]["bs"]) for at in order[:len(some)]]
+    first = some[0][0]
+    bs = int(first["bs"])
+    start = int(first["start"]) - order[0] * bs
+    for (how, _), at in zip(some, order):
+        if int(how["start"]) != start + at * bs or how["bs"] != bs or \
+                how["count"] != first["count"] or how["stride"] != first["stride"]:
+            return False
+    return True
 
 
 def _pushed_rows(series: _Series, in_random_order: bool) -> dict[int, tuple[float, list[float]]]:

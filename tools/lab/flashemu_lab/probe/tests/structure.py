@@ -15,6 +15,7 @@ device's behaviour and its real capacity, and `findings` has the order of all of
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from statistics import median, median_low
 from typing import Callable, Mapping, Sequence
@@ -238,15 +239,17 @@ def link(capacity: int) -> Test:
     return draft.test("link")
 
 
-def traced(tool: Tool, spec: str, capacity: int) -> list[Request]:
-    """The requests of a pattern; the key is the line of the output, from 0."""
+@functools.lru_cache(maxsize=64)
+def traced(tool: Tool, spec: str, capacity: int) -> tuple[Request, ...]:
+    """The requests of a pattern; the key is the line of the output, from 0.  A probe asks for the
+    same ones each time that it looks what comes next."""
     found = []
     for line in tool.ask("gen", spec, "--capacity", str(capacity)).splitlines():
         words = line.split()
         if words and not line.startswith("#"):
             found.append(Request(words[1], int(words[2]), int(words[3]),
                                  int(words[4].removeprefix("stream=")) - 1))
-    return found
+    return tuple(found)
 
 
 def align(tool: Tool, capacity: int) -> Test:
@@ -259,7 +262,7 @@ def align(tool: Tool, capacity: int) -> Test:
     keys: list[tuple[str, dict[str, Scalar]]] = [
         ("flashbench-align", {"align": top >> i // 3, "bs": _KIB,
                               "place": ("pre", "on", "post")[i % 3]}) for i in range(lines)]
-    return Test("align", tuple(requests), tuple(keys), rounds=3)
+    return Test("align", requests, tuple(keys), rounds=3)
 
 
 def page(unit: int, capacity: int) -> Test:
