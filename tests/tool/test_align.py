@@ -41,7 +41,8 @@ def align(*args):
 
 
 def test_a_page_is_programmed_for_each_one_that_a_write_touches():
-    cells, advice = align("ideal")  # pages of 4 KiB; no delays
+    # pages of 4 KiB; no delays
+    cells, advice = align("ideal", "--start", "63s,32K,8M")
     for start in [63 * 512, 32 * KIB, 8 * MIB]:
         for order in ["sequential", "random"]:
             for bs in [4 * KIB, 64 * KIB]:
@@ -74,7 +75,7 @@ def test_the_usual_starts_have_the_unit_of_the_profile():
 
 
 def test_no_delay_and_no_difference():
-    _, advice = align("generic32m")
+    _, advice = align("generic32m", "--start", "63s,32K,1M")
     assert not advice["matters"] and advice["multiple"] is None
     assert "does not matter" in advice["text"]
 
@@ -136,13 +137,13 @@ def test_bad_input():
 
 def test_help_and_json_are_whole():
     assert "usage: flashemu align PROFILE" in good("align", "--help")
-    o = json.loads(good("align", "ssd-page", "--json"))
-    assert o["profile"] == "ssd-page" and o["seed"] == 1 and o["region"] == 64 * MIB
+    o = good_json("align", "kingston512m", "--json")
+    assert o["profile"] == "kingston512m" and o["seed"] == 1 and o["region"] == 64 * MIB
     assert len(o["starts"]) == 10
-    assert json.loads(good("align", "ideal", "device.used=0", "--json"))["starts"] == json.loads(
-        good("align", "ideal", "--json"))["starts"]
-    assert json.loads(good("align", "generic32m", "device.capacity=16M",
-                           "--json"))["capacity"] == 16 * MIB
+    start = ("--start", "63s", "--json")
+    assert good_json("align", "ideal", "device.used=0", *start)["starts"] == good_json(
+        "align", "ideal", *start)["starts"]
+    assert good_json("align", "generic32m", "device.capacity=16M", *start)["capacity"] == 16 * MIB
 
 
 def noted(name, *lines):
@@ -234,7 +235,7 @@ def test_too_few_figures_give_no_start():
     path = noted("few.ini", "figures = 3 figures are too little")
     text = good("align", path, "--start", "63s,48K,96K")
     assert text.startswith("3 figures are too little.  \n") and "nothing follows" in text, text
-    assert good_json("align", "--json", path)["not_measured"] == []
+    assert good_json("align", "--json", path, "--start", "48K")["not_measured"] == []
     # words that only look like it
     for value in ("taken from a data sheet", "taken from , not measured", "not measured"):
         text = good("align", noted("other.ini", f"ftl.unit_size = {value}"), "--start", "63s,96K")
