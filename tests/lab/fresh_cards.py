@@ -30,7 +30,6 @@ from flashemu_lab.fit.compare import Comparer, Question, log_errors  # noqa: E40
 from flashemu_lab.fit.kinds import kind_of  # noqa: E402
 from flashemu_lab.fit.model import changes  # noqa: E402
 from flashemu_lab.measurement import importing  # noqa: E402
-from flashemu_lab.probe import speaking  # noqa: E402
 from flashemu_lab.runs.program import Tool  # noqa: E402
 
 LEAST = 12
@@ -53,7 +52,10 @@ def cards(paths):
             yield path.stem, importing.join([importing.read_file(path)], "fresh_cards.py")
             continue
         with path.open(encoding="utf-8") as file:
-            names = dict.fromkeys(row["device"] for row in csv.DictReader(file))
+            rows = list(csv.DictReader(file))
+        # With the queue and without are one card; any other host is named with it.
+        names = dict.fromkeys(row["device"] if row["config"].startswith("cq=") else
+                              f"{row['device']}/{row['config']}" for row in rows)
         for name in names:
             m = importing.join([importing.read_file(path, name)], "fresh_cards.py")
             if len(m.points) >= LEAST:
@@ -83,7 +85,7 @@ def relative_errors(tool, m, strategy, keys):
 
 def fitted(tool, half, budget, jobs):
     """The strategy and the keys."""
-    if relatives.applies(half) or not speaking.told(half.points).structure:
+    if relatives.begins(half, half):
         found = relatives.fit(tool, half, budget, 1, jobs)
         return found.card.relative, found.card.strategy, found.card.keys()
     found = fitting.fit(tool, rules.fittable(half), budget, 1, jobs, whole=half)

@@ -188,7 +188,8 @@ def test_a_table_with_a_queue_takes_its_page():
                              jobs=1, queue=True) for i in range(count)
                   for order in ("random", "sequential")]
         m = Measurement(tuple(points), "x", 512 * MIB)
-        r = relatives.Related(card, speaking.told(points), card.keys(), {}, {}, [], [])
+        r = relatives.Related(card, speaking.told(points), card.keys(), {}, {}, [], [],
+                              chosen="numbers", kept=("nand.page_size",) if is_taken else ())
         said = relatives_result.provenance(r, m, "nand.page_size", "x")
         assert (said == f"taken from {card.relative}, not measured") == is_taken, said
 

@@ -19,7 +19,7 @@ except ImportError:
 from flashemu_fit_bench import MIB, SEGMENT, plan, values  # noqa: E402
 
 from flashemu_lab.fit import curves, fit_result, fitting, model, refining  # noqa: E402
-from flashemu_lab.fit import relatives, relatives_result, rows_in_order, search  # noqa: E402
+from flashemu_lab.fit import cards, relatives_result, rows_in_order, search  # noqa: E402
 from flashemu_lab.fit.compare import Answer  # noqa: E402
 from flashemu_lab.measurement.schema import Measurement, Point, make_point  # noqa: E402
 
@@ -336,10 +336,10 @@ def test_requests_as_tables():
 
 
 def test_steps_of_a_ladder():
-    ladder = relatives.Ladder(2, 16, off="none", first=5, ones=True)
+    ladder = cards.Ladder(2, 16, off="none", first=5, ones=True)
     assert ladder.next_to(8) == [16, 4, 7, 9, 0] and ladder.next_to(0) == [5]
     assert ladder.next_to(16) == [8, 15, 0] and ladder.next_to(2) == [4, 3, 0]
-    assert relatives.Ladder(2, 16).next_to(8) == [16, 4]
+    assert cards.Ladder(2, 16).next_to(8) == [16, 4]
 
 
 def test_points_that_are_far_off():
@@ -354,7 +354,7 @@ def test_points_that_are_far_off():
 
 
 def test_both_ends_of_a_ladder_are_reached():
-    for key, ladder in relatives._LADDERS.items():
+    for key, ladder in cards._LADDERS.items():
         reached, fresh = set(), [ladder.first or ladder.least]
         while fresh:
             reached.update(fresh)

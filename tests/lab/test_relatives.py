@@ -24,9 +24,12 @@ from flashemu_lab.fit.compare import Comparer, Question  # noqa: E402
 from flashemu_lab.core.units import quantity  # noqa: E402
 from flashemu_lab.measurement.schema import Measurement, Point, make_point  # noqa: E402
 from flashemu_lab.fit.model import changes  # noqa: E402
-from flashemu_lab.fit.relatives import Ladder, Search  # noqa: E402
+from flashemu_lab.fit.cards import Ladder  # noqa: E402
+from flashemu_lab.fit.relatives import Search  # noqa: E402
+from flashemu_lab.probe import speaking  # noqa: E402
 from flashemu_lab.runs.program import Tool  # noqa: E402
 
+KIB = 1 << 10
 RELATIVE = "raspberrypi32g"
 # What the card has that is measured here, and its relative has not.
 MOVED = {"nand.tPROG": 1.4, "link.command_overhead": 4.0, "nand.slc_tPROG": 0.7}
@@ -145,6 +148,55 @@ def test_a_changed_card_is_found():
     assert found.comparisons < 1500 / relatives.PRICE + 350, found.comparisons
 
 
+def without_queue(sizes, size=MIB):
+    """Rates of reads and writes in both orders by these sizes, without a word about a queue."""
+    return [make_point("fio-rate", [1], op=op, pattern=pattern, bs=bs, depth=1, jobs=1, size=size)
+            for pattern in ("sequential", "random") for op in ("read", "write") for bs in sizes]
+
+
+def test_where_a_fit_begins():
+    """Rates begin at shipped cards, also where they tell the structure; what asks for one number of
+    it, such as a row of flashbench, does not."""
+    sizes = [KIB << i for i in range(15)]
+    table = Measurement(tuple(without_queue(sizes)), "x", CAPACITY)
+    assert speaking.told(table.points).structure and not relatives.applies(table)
+    assert relatives.begins(table, table)
+    rows = tuple(make_point("flashbench-open-au", [1e6], erasesize=4 * MIB, open=n, random=order,
+                            chunk=16 * KIB << i) for n in (1, 2) for order in (False, True)
+                 for i in range(3))
+    both = replace(table, points=table.points + rows)
+    assert not relatives.begins(both, both) and relatives.begins(table, table)
+    # what can be compared is only rates, but the whole is more
+    assert not relatives.begins(table, both)
+    # a few rates tell no structure
+    few = replace(table, points=(table.points[3], table.points[20]))
+    assert relatives.begins(few, few)
+
+
+def test_a_few_figures_are_no_worse_than_the_nearest_card():
+    """Eight figures of a shipped card, each 25 % off: as it is the card is 25 % off, with times of
+    its own less than half as much, but at other sizes more.  What is left out tells."""
+    off = [0.8, 0.8, 1.25, 1.25, 1.25, 1.25, 0.8, 0.8]
+    m = measured(shipped(), without_queue((4 * KIB, 64 * KIB)))
+    noisy = replace(m, points=tuple(replace(p, values=(p.value * f,))
+                                    for p, f in zip(m.points, off)))
+    other = measured(shipped(), without_queue((16 * KIB, 256 * KIB)))
+    found = relatives.fit(Tool(), noisy, 300, 1, 2)
+    with Comparer(Tool(), other, 1) as comparer:
+        search = Search(comparer, other, range(len(other.points)))
+        search.left = 1
+        unseen = [abs(e) for e in search.errors([found.card])[0]]
+    assert set(found.rivals) == {"as it is", "times"}
+    assert found.rivals[found.chosen] == min(found.rivals.values())
+    assert found.chosen == "as it is" and found.tried[0].error < 0.5 * found.card.error
+    assert found.card.keys() == found.relative
+    assert found.card.relative == RELATIVE and max(unseen) < 1e-9, (found.card.relative, unseen)
+    assert relatives_result.provenance(found, noisy, "nand.tPROG", "x") == \
+        f"taken from {RELATIVE}, not measured"
+    assert any("as it is misses it by" in line
+               for line in relatives_result.sentences(found, noisy))
+
+
 def test_the_same_whatever_the_jobs():
     m = measured(moved(shipped(), MOVED), plan(4 * MIB))
     one, two = (relatives.fit(Tool(), m, 300, 7, jobs) for jobs in (1, 2))
@@ -157,8 +209,8 @@ def test_what_is_held_out_is_not_looked_at():
     looked = []
 
     class Spy(Search):
-        def __init__(self, comparer, of, points, told=None):
-            super().__init__(comparer, of, points)
+        def __init__(self, comparer, of, points, *more):
+            super().__init__(comparer, of, points, *more)
             looked.append(set(points))
     plain, relatives.Search = relatives.Search, Spy
     try:
@@ -166,8 +218,8 @@ def test_what_is_held_out_is_not_looked_at():
     finally:
         relatives.Search = plain
     every = set(range(len(m.points)))
-    folds = [every - points for points in looked if points != every]
-    assert len(folds) == 4 and all(len(f) == len(every) // 4 for f in folds)
+    folds = [every - points for points in looked if points and points != every]
+    assert len(folds) == 4 * len(found.rivals) == 12 and all(len(f) == len(every) // 4 for f in folds)
     assert set().union(*folds) == every and found.held[0][1].points == len(every)
 
 

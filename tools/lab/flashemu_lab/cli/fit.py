@@ -71,7 +71,7 @@ def fit_measurement(tool: Tool, path: Path, arguments: argparse.Namespace, seed:
     def told(what: str, error: float) -> None:
         note.show(f"{path}", f"{what}, typical error {100 * error:.1f} %")
     try:
-        if relatives.applies(found) or not speaking.told(whole.points).structure:
+        if relatives.begins(found, whole):
             return found, relatives.fit(tool, found, budget, seed, jobs, told, whole)
         fit = fitting.fit(tool, found, budget, seed, jobs, told, whole, more)
         fit.speaks = speaking.told(whole.points)

@@ -15,6 +15,7 @@
     fit_result        its profile and its page
     refining          numbers of a profile that come nearer
     refine_result     what is written then
+    cards             the shipped devices as a fit sees them, and their next ones
     relatives         a card of today, which begins as a shipped one
     taken             whose numbers are taken where no point speaks about them
     relatives_result  what is written then

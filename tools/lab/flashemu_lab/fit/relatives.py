@@ -13,11 +13,21 @@ common, and moves what is written about them.
                 go up and down along the way, and least squares stop early
     the end     what can be as it was with the relative becomes so, at hardly any cost
 
-A measurement may also leave the structure open, because no point speaks about the page, the unit or
-the map.  Then the search begins at every shipped device that has times, and its structure is kept
-as it is, with the page and the unit that reads across multiples may have shown: only times move.
+A table of rates without a queue begins at every shipped device that has times.  So does a
+measurement that leaves the structure open, because no point speaks about the page, the unit or the
+map; then the structure is kept as it is, with the page and the unit that reads across multiples may
+have shown: only times move.
 
-Errors count as those of `search` do, each point as much as any other.
+Errors count as those of `search` do, each point as much as any other.  A number that is not the
+relative's counts, too, as if a point were missed by a tenth of the logarithm by which it has moved:
+what no point speaks about stays, and a few figures move little.
+
+Few figures can be met by wrong numbers.  So three results compete, and what decides is how near
+each comes to figures that it was not given:
+
+    as it is     the shipped device that comes nearest, with no number changed
+    times        the best of those with times of their own
+    numbers      what has climbed
 
 Not modelled: what the host does.  Whoever measures on another host than the shipped cards were
 measured on gets its habits (busy_poll, busy_ask) as numbers of the card.
@@ -26,27 +36,24 @@ measured on gets its habits (busy_poll, busy_ask) as numbers of the card.
 from __future__ import annotations
 
 import math
-import tempfile
+from collections import ChainMap
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
-from typing import Any, Callable, Mapping, Sequence
+from typing import Any, Callable, Mapping, MutableMapping, Sequence
 
 import numpy as np
 
 from ..core.errors import LabError, module
-from ..core.units import quantity
+from ..measurement import figures
 from ..measurement.schema import Measurement, Point
 from ..probe import speaking
-from ..probe.findings import Found, judge
-from ..probe.tests import unit_reads, unit_size
-from ..runs.expression import parse_profile
 from ..runs.program import Tool
-from .compare import BASE, Comparer, Question, log_errors
+from .cards import (OF_UNITS, TIMES, Card, Shown, changed, neighbours, plain, resized, shipped,
+                    shown_by)
+from .compare import Comparer, Question, log_errors
 from .descent import Descent
 from .fitting import Errors, Judged, intervals_of, summed
-from .model import Time, changes
-from .refining import size_text, time_text
+from .model import changes
 from .search import SOFT, counted, typical
 
 # One comparison sends some 300 000 requests, as many as some comparisons of other measurements.
@@ -55,6 +62,13 @@ _FOLDS = 4
 # How many relatives get times of their own, and how many climb.
 _DESCEND, _CLIMB = 4, 2
 _STEPS, _STEP, _FIRST_STEP = 8, 0.04, 0.3
+# What a number that is not the relative's counts, as a residual: for each e-fold of a time, and for
+# a size, number or word.
+_MOVED, _REPLACED = 0.03, 0.05
+# So many figures that do not follow from each other are enough to change more than times.
+_CLIMBABLE = 12
+# What a descent must gain if another one is to follow.
+_SETTLED = 0.995
 # Of the logarithm of a time, the first step of CMA-ES.
 _SPREAD = 0.08
 # ln of the error of a point that a card cannot have.
@@ -62,100 +76,13 @@ _MISSING = 1.5
 # Of an error: what is better by less is no better, and what simpler numbers may cost.  Nothing
 # below the noise counts: three runs of one test of a card differ by 1.2 % in the median.
 _BETTER, _SIMPLER, _NOISE = 0.998, 1.003, 0.01
+# What a benchmark prints about a file or a region.
+_RATES = ("iozone", "fio-rate", "load", "dd", "hdparm-t")
 # What a profile has in any case.
 _NEEDED = ("device.capacity", "nand.cell", "nand.pages_per_block", "nand.page_size", "nand.tR",
            "nand.tPROG", "nand.tBERS", "ftl.type", "ftl.unit_size", "link.type")
-# What the defaults of others follow from.
-_PLAIN = ("device.capacity", "nand.cell", "link.type")
-_PLAIN_UNITS = ("nand.page_size", "nand.pages_per_block", "ftl.unit_size")
-# What follows from other keys, and what is another card's.
-_DERIVED = ("nand.blocks_per_plane", "nand.oob_size", "device.model", "device.claimed_capacity")
-
-TIMES = (
-    Time("nand.tR", 1e3, 2e6), Time("nand.tPROG", 1e4, 2e7), Time("nand.slc_tR", 1e3, 2e6),
-    Time("nand.slc_tPROG", 1e4, 2e7), Time("nand.bus_rate", 1e7, 4e9),
-    Time("ftl.map_switch", 1e4, 1e7, True), Time("ftl.map_read", 1e4, 1e7, True),
-    Time("ftl.stream_read", 1e4, 1e7, True), Time("link.bandwidth", 5e6, 1e9),
-    Time("link.command_overhead", 1e3, 1e7), Time("link.task_overhead", 1e3, 1e7, True),
-    Time("link.write_overhead", 1e3, 1e7, True), Time("link.busy_poll", 1e4, 1e6, True),
-    Time("link.busy_ask", 1e4, 1e6, True))
-
-
-@dataclass(frozen=True)
-class Ladder:
-    """A size or number of which the next ones are tried: twice and half of it, and with `ones` one
-    more and less.  A key that may be turned off has a word for it, `off`; the first value then."""
-
-    least: int
-    most: int
-    off: str = ""
-    first: int = 0
-    ones: bool = False
-
-    def next_to(self, value: int) -> list[int]:
-        """The values to try instead."""
-        if value == 0:
-            return [self.first]
-        found = [value * 2, value // 2, *([value - 1, value + 1] if self.ones else [])]
-        kept = [v for v in dict.fromkeys(found) if self.least <= v <= self.most and v != value]
-        return kept + ([0] if self.off else [])
-
-
-_KIB, _MIB = 1 << 10, 1 << 20
-_LADDERS: Mapping[str, Ladder] = {
-    "nand.page_size": Ladder(4 * _KIB, 32 * _KIB),
-    "nand.dies_per_channel": Ladder(1, 64, ones=True),
-    "ftl.map_region": Ladder(256 * _KIB, 64 * _MIB), "ftl.map_held": Ladder(1, 256),
-    "ftl.slc_run": Ladder(8 * _KIB, _MIB, "never", 64 * _KIB),
-    "ftl.slc_gather": Ladder(16 * _KIB, 256 * _KIB, "page", 64 * _KIB),
-    "ftl.slc_dies": Ladder(1, 4, "all", 1),
-    "cache.size": Ladder(16 * _KIB, _MIB, "none", 64 * _KIB),
-    "cache.write_behind": Ladder(16 * _KIB, _MIB, "none", 64 * _KIB),
-    "link.turn_read": Ladder(4 * _KIB, 512 * _KIB, "none", 32 * _KIB),
-    "link.read_buffer": Ladder(8 * _KIB, 512 * _KIB, "none", 64 * _KIB)}
-_COUNTS = ("nand.dies_per_channel", "ftl.map_held", "ftl.slc_dies")
-_WORDS: Mapping[str, tuple[str, ...]] = {
-    "ftl.slc_pause": ("yes", "no"), "cache.mode": ("on", "off"),
-    "link.queue": ("in-order", "in-turn", "off")}
 
 Told = Callable[[str, float], None]
-
-
-@dataclass(frozen=True)
-class Card:
-    """A set of numbers: a shipped card's name, its keys that are no times, as text, and the times
-    on the scale of a search.  `error` is typical, infinity if nobody has compared it.  `times` are
-    those of `TIMES` that its profile has, and as one number."""
-
-    relative: str
-    words: tuple[tuple[str, str], ...]
-    x: tuple[float, ...]
-    error: float = math.inf
-    times: tuple[Time, ...] = TIMES
-
-    @property
-    def strategy(self) -> str:
-        """As the profile has it."""
-        return dict(self.words)["ftl.type"]
-
-    def keys(self) -> dict[str, str]:
-        """Every key of a profile but those that follow from others."""
-        return {**dict(self.words),
-                **{t.key: time_text(t, t.from_x(x)) for t, x in zip(self.times, self.x)}}
-
-
-@dataclass(frozen=True)
-class Shown:
-    """The page and the unit that the points show, in bytes, and why; 0 and "" if they show none."""
-
-    page: int = 0
-    unit: int = 0
-    unit_why: str = ""
-
-    def reason(self, key: str) -> str:
-        """Why a key of a profile has its value; "" if it does not follow from the points."""
-        return "" if not {"nand.page_size": self.page, "ftl.unit_size": self.unit}.get(key) else \
-            "reads or shifted writes show the page" if key == "nand.page_size" else self.unit_why
 
 
 @dataclass
@@ -171,6 +98,9 @@ class Related(Judged):
     errors       ln(model / measured) of each point, None if not comparable
     measured     of the model, for each point
     held         what was left out, and the errors of a smaller search without it there
+    chosen       which of the results this is, "as it is", "times" or "numbers"
+    rivals       the typical error of each of these at what was left out
+    kept         the keys that a climb leaves alone
     tried        the relatives, with times of their own if they have any, the nearest first
     comparisons  how many there were
     """
@@ -186,6 +116,9 @@ class Related(Judged):
     tried: list[Card] = field(default_factory=list)
     comparisons: int = 0
     shown: Shown = field(default_factory=Shown)
+    chosen: str = "times"
+    rivals: dict[str, float] = field(default_factory=dict)
+    kept: tuple[str, ...] = ()
     points: tuple[Point, ...] = ()
 
     def keys(self) -> dict[str, str]:
@@ -201,96 +134,16 @@ def applies(m: Measurement) -> bool:
     return any("queue" in dict(p.parameters) for p in m.points)
 
 
-def shipped(tool: Tool, capacity: int = 0, any_device: bool = False) -> list[Card]:
-    """The shipped cards of today, which have an SLC cache, or all devices, with this capacity if it
-    is known."""
-    every = {name: parse_profile(tool.canonical(name, ())) for name in tool.profiles()}
-    own = {"device.capacity": size_text(capacity)} if capacity else {}
-    return [_card(name, {**keys, **own}) for name, keys in every.items()
-            if keys.get("nand.tR") != "0" and (
-                any_device or keys.get("ftl.slc_mode", "off") != "off")]
+def are_rates(points: Sequence[Point]) -> bool:
+    """Whether all points are rates as benchmarks print them, and nothing that asks for one number
+    of a structure."""
+    return all(p.procedure in _RATES for p in points)
 
 
-def shown_by(m: Measurement) -> Shown:
-    """What tests of the page and the unit themselves tell, such as flashbench -a."""
-    found = Found(list(m.points))
-    judge(found)
-    page = found.page or 0
-    if found.unit:
-        return Shown(page, found.unit, unit_size.reason(m.points))
-    step = unit_reads.step_from(m.points)
-    return Shown(page, step[0], "reads across its multiples take longer") if step else Shown(page)
-
-
-def resized(card: Card, told: Shown) -> Card | None:
-    """The card with the page and the unit that points show; None if it has no units and points
-    show one, or if its groups make no such unit."""
-    words = dict(card.words)
-    if told.unit and "ftl.unit_size" not in words:
-        return None
-    group = int(words.get("ftl.group_units", "1"))
-    page, old = told.page or int(quantity(words["nand.page_size"]) or 0), words["nand.page_size"]
-    planes = int(words["nand.planes_per_die"]) if words.get("nand.multiplane") == "yes" else 1
-    block = int(quantity(old) or 0) * int(words["nand.pages_per_block"]) * planes
-    if told.page:
-        card = _scaled(card, "nand.page_size", size_text(page), page / (quantity(old) or page))
-    if told.unit:
-        unit = block = told.unit // group
-        if told.unit % group or unit % page or unit < page:
-            return None
-        card = _changed(card, "ftl.unit_size", size_text(unit))
-    pages = block // (page * planes)
-    return _changed(card, "nand.pages_per_block", str(pages)) if pages else None
-
-
-def _card(name: str, keys: Mapping[str, str]) -> Card:
-    times = tuple(t for t in TIMES if quantity(keys.get(t.key, "")) is not None)
-    of_time = {t.key for t in times}
-    words = tuple((k, v) for k, v in keys.items() if k not in of_time and k not in _DERIVED)
-    values = [max(quantity(keys[t.key]) or 0.0, 0.0 if t.zero else t.least) for t in times]
-    return Card(name, words, tuple(float(np.clip(t.to_x(v), *t.bounds))
-                                   for t, v in zip(times, values)), times=times)
-
-
-def _plain(tool: Tool, words: Mapping[str, str]) -> dict[str, str]:
-    """The keys of a device of which only this is said: what the defaults of others follow from."""
-    with tempfile.TemporaryDirectory(prefix="flashemu-fit-") as folder:
-        path = Path(folder, "plain.ini")
-        path.write_text(BASE.format(strategy=words["ftl.type"]), encoding="utf-8")
-        return parse_profile(tool.canonical(str(path), tuple(
-            f"{key}={words[key]}" for key in
-            (*_PLAIN, *(_PLAIN_UNITS if "ftl.unit_size" in words else ())))))
-
-
-def neighbours(card: Card, kept: Sequence[str] = ()) -> list[Card]:
-    """The cards that differ in one size, number or word, but not in those that are kept."""
-    found, words = [], dict(card.words)
-    for key, ladder in _LADDERS.items():
-        if key not in words or key in kept:
-            continue
-        value = int(quantity(words[key]) or 0)
-        for other in ladder.next_to(value):
-            text = ladder.off if other == 0 else \
-                str(other) if key in _COUNTS else size_text(other)
-            found.append(_scaled(card, key, text, other / value if value and other else 1.0))
-    for key, choices in _WORDS.items():
-        found += [_changed(card, key, word) for word in choices
-                  if key in words and word != words[key]]
-    return found
-
-
-def _changed(card: Card, key: str, text: str) -> Card:
-    return replace(card, words=tuple((k, text if k == key else v) for k, v in card.words),
-                   error=math.inf)
-
-
-def _scaled(card: Card, key: str, text: str, factor: float) -> Card:
-    """With another page or number of dies the programs take as long for each byte."""
-    moved = {"nand.page_size": ("nand.tPROG", "nand.slc_tPROG"),
-             "nand.dies_per_channel": ("nand.tPROG",)}.get(key, ())
-    x = [float(np.clip(t.to_x(t.from_x(v) * factor), *t.bounds)) if t.key in moved else v
-         for t, v in zip(card.times, card.x)]
-    return replace(_changed(card, key, text), x=tuple(x))
+def begins(m: Measurement, whole: Measurement) -> bool:
+    """Whether a fit of a measurement, what can be compared of a `whole` one, begins at shipped
+    cards: if no rules tell its structure."""
+    return applies(m) or are_rates(whole.points) or not speaking.told(whole.points).structure
 
 
 class Ended(Exception):
@@ -301,38 +154,64 @@ class Ended(Exception):
         self.best = best
 
 
+# What cards do whose keys these are: ln(model / measured) of each point, none if there is no such
+# card.
+Known = MutableMapping[tuple[str, ...], list[float | None]]
+
+
 class Search:
-    """One measurement, which of its points count, and what is left of a budget."""
+    """One measurement, which of its points count, what is known of some cards, and what is left of
+    a budget.  Numbers count that are not those of the card's relative, if it is in `relatives`."""
 
     def __init__(self, comparer: Comparer, m: Measurement, points: Sequence[int],
-                 told: Callable[[float], None] = lambda error: None) -> None:
+                 told: Callable[[float], None] = lambda error: None,
+                 relatives: Mapping[str, Card] = {}, known: Known | None = None) -> None:
         self.left = 0
         self.kept: Sequence[str] = ()   # keys that a climb leaves alone
         self.best = math.inf
+        self.known: Known = {} if known is None else known
         self._comparer = comparer
         self._m = m
         self._points = tuple(points)
         self._told = told
+        self._relatives = relatives
         self._descent = Descent()
 
-    def residuals(self, cards: Sequence[Card]) -> list[Any]:
-        """For each card an array: ln(model / measured) of each point that counts."""
-        if self.left < len(cards):
+    def errors(self, cards: Sequence[Card]) -> list[list[float | None]]:
+        """For each card ln(model / measured) of each point of the measurement; none if there is no
+        such card.  What is known costs nothing."""
+        every = [tuple(changes(c.keys())) for c in cards]
+        asked = {keys: c.strategy for keys, c in zip(every, cards) if keys not in self.known}
+        if self.left < len(asked):
             raise Ended
-        self.left -= len(cards)
-        answers = self._comparer.ask([
-            Question(c.strategy, tuple(changes(c.keys())), self._points) for c in cards])
+        self.left -= len(asked)
+        answers = self._comparer.ask([Question(s, keys) for keys, s in asked.items()])
+        for keys, a in zip(asked, answers):
+            self.known[keys] = log_errors(a, self._m) if a.state == "done" else []
+        return [self.known[keys] for keys in every]
+
+    def residuals(self, cards: Sequence[Card]) -> list[Any]:
+        """For each card an array: ln(model / measured) of each point that counts, and what its
+        times count."""
         found = []
-        for a in answers:
-            errors = log_errors(a, self._m) if a.state == "done" else []
+        for card, errors in zip(cards, self.errors(cards)):
             known = [errors[i] for i in self._points] if errors else []
-            found.append(np.array([_MISSING if e is None else e for e in known])
-                         if known else np.full(len(self._points), 2 * _MISSING))
+            origin = self._relatives.get(card.relative)
+            found.append(np.array([
+                *(([_MISSING if e is None else e for e in known]) if known else
+                  [2 * _MISSING] * len(self._points)),
+                *([_MOVED * (x - was) for x, was in zip(card.x, origin.x)] if origin else [])]))
         return found
+
+    def error(self, card: Card, residuals: Any) -> float:
+        """The typical error, with what the card's numbers count."""
+        origin = self._relatives.get(card.relative, card)
+        words = sum(a != b for a, b in zip(card.words, origin.words)) * counted(_REPLACED)
+        return typical((math.fsum(counted(residuals).tolist()) + words) / len(self._points))
 
     def judge(self, cards: Sequence[Card]) -> list[Card]:
         """The cards with their errors."""
-        found = [replace(c, error=_error(r)) for c, r in zip(cards, self.residuals(cards))]
+        found = [replace(c, error=self.error(c, r)) for c, r in zip(cards, self.residuals(cards))]
         self._note(*(c.error for c in found))
         return found
 
@@ -366,7 +245,7 @@ class Search:
             here = tuple(float(v) for v in x)
             if here not in kept:
                 kept[here] = self.residuals([replace(card, x=here)])[0]
-                error = _error(kept[here])
+                error = self.error(card, kept[here])
                 if error < best.error:
                     best = replace(card, x=here, error=error)
                     self._note(error)
@@ -382,8 +261,9 @@ class Search:
     def intervals(self, card: Card) -> dict[str, float | None]:
         """Of the times, as `Related` has them."""
         self.left = len(card.times) + 1
-        base = self.residuals([card])[0]
-        return intervals_of(card.times, card.x, self._slopes(card, card.x, base), base)
+        base, count = self.residuals([card])[0], len(self._points)
+        slopes = self._slopes(card, card.x, base)
+        return intervals_of(card.times, card.x, slopes[:count], base[:count])
 
     def climb(self, card: Card) -> Card:
         """Until nothing near is better, or the budget ends."""
@@ -436,17 +316,13 @@ class Search:
                 card = self._unless(card, replace(card, x=x), most)
         for key, text in relative.words:
             if dict(card.words)[key] != text:
-                card = self._unless(card, _changed(card, key, text), most)
+                card = self._unless(card, changed(card, key, text), most)
         return card
 
     def _unless(self, card: Card, other: Card, most: float) -> Card:
         self.left += 1
         found = self.judge([other])[0]
         return found if found.error <= most else card
-
-
-def _error(residuals: Any) -> float:
-    return typical(float(counted(residuals).mean()))
 
 
 def fit(tool: Tool, m: Measurement, budget: int, seed: int, jobs: int,
@@ -469,79 +345,97 @@ class _Fitting:
         self._seed = seed
         self._told = told
         self._best = math.inf
+        self._known: Known = {}
         self._speaks = speaking.told(m.points)
-        self._keeps = not applies(m)    # the structure
-        self._shown = shown_by(m) if self._keeps else Shown()
-        every = shipped(tool, m.capacity, self._keeps)
-        self._relatives = [c for c in (resized(c, self._shown) for c in every) if c] if \
-            self._keeps else every
+        rates = applies(m) or are_rates(m.points)
+        self._climbs = applies(m) or \
+            rates and figures.independent(m.points) >= _CLIMBABLE
+        self._shown = Shown() if rates else shown_by(m)
+        every = shipped(tool, m.capacity, not applies(m))
+        self._relatives = every if rates else \
+            [c for c in (resized(c, self._shown) for c in every) if c]
 
     def _search(self, what: str, points: Sequence[int], comparisons: int) -> Search:
+        """A search that knows what is known so far; what it learns, it learns for itself."""
         search = Search(self._comparer, self._m, points,
-                        lambda error: self._told(what, min(error, self._best)))
-        search.kept = () if self._speaks.page else ("nand.page_size",)
+                        lambda error: self._told(what, min(error, self._best)),
+                        {c.relative: c for c in self._relatives}, ChainMap({}, self._known))
+        search.kept = [key for key, told in (
+            ("nand.page_size", self._speaks.page), ("link.queue", applies(self._m)),
+            *((key, self._speaks.unit) for key in OF_UNITS)) if not told]
         search.left = comparisons
         return search
 
     def run(self, tool: Tool) -> Related:
         """Searches; LabError if no relative makes a device that can be compared."""
         points = self._comparable()
-        tried = self._descended(points)
+        nearest, tried = self._descended(points)
+        results = {"as it is": nearest, "times": tried[0]}
         self._best = tried[0].error
-        climbing = tried[:_CLIMB if self._budget >= 400 else 1]
-        share = self._budget // 2 // len(climbing)
-        searches = [self._search("numbers", points, share) for _ in climbing]
-        found = climbing if self._keeps else self._comparer.side_by_side(
-            lambda at: at[0].climb(at[1]), list(zip(searches, climbing)))
-        best = min(found, key=lambda c: c.error)
+        if self._climbs:
+            results["numbers"] = self._climbed(tried, points)
+        held = {what: self._held(what, card, points) for what, card in results.items()}
+        chosen = min(held, key=lambda what: (held[what][0], results[what].error))
+        best, left_out = results[chosen], summed(held[chosen][1])
         self._best = best.error
-        best = self._search("the rest", points, self._budget // 4 +
-                            sum(s.left for s in searches)).rest(best, self._seed)
         relative = next(c for c in self._relatives if c.relative == best.relative)
-        self._best = best.error
         last = self._search("the end", points, 0)
         best = last.simplified(best, relative)
-        answer = self._comparer.ask([Question(best.strategy, tuple(changes(best.keys())))])[0]
         intervals = last.intervals(best)
-        held = self._held(relative, points)
-        plain = _plain(tool, dict(best.words))
-        return Related(best, self._speaks, relative.keys(), plain, intervals,
-                       log_errors(answer, self._m), list(answer.measured), held,
-                       tried, self._comparer.asked, self._shown, self._m.points)
+        answer = self._comparer.ask([Question(best.strategy, tuple(changes(best.keys())))])[0]
+        return Related(
+            best, self._speaks, relative.keys(), plain(tool, dict(best.words)), intervals,
+            log_errors(answer, self._m), list(answer.measured),
+            [("a quarter of the points, four times", left_out)] if left_out else [], tried,
+            self._comparer.asked, self._shown, chosen,
+            {what: error for what, (error, _) in held.items()}, tuple(last.kept), self._m.points)
 
     def _comparable(self) -> list[int]:
         """The points that the relatives have values for; from now on only those count that have the
         most, because a small one has no room for a large file."""
-        answers = self._comparer.ask([Question(c.strategy, tuple(changes(c.keys())))
-                                      for c in self._relatives])
-        have = [{i for i, v in enumerate(a.measured) if v is not None} if a.state == "done" else
-                set() for a in answers]
+        search = self._search("relatives", [], len(self._relatives))
+        search.known = self._known
+        have = [{i for i, e in enumerate(errors) if e is not None}
+                for errors in search.errors(self._relatives)]
         most = max(have, key=len)
         if not most:
+            why = self._comparer.ask([Question(c.strategy, tuple(changes(c.keys())))
+                                      for c in self._relatives[:1]])[0].message
             raise LabError("no point of the measurement can be compared with a card of today" +
-                           (f": {answers[0].message}" if answers[0].message else "") +
-                           "; see flashemu-measurement(5)")
+                           (f": {why}" if why else "") + "; see flashemu-measurement(5)")
         self._relatives = [c for c, points in zip(self._relatives, have) if points == most]
         return sorted(most)
 
-    def _descended(self, points: Sequence[int]) -> list[Card]:
-        """The relatives, the nearest ones with times of their own."""
-        search = self._search("relatives", points, len(self._relatives))
-        judged = sorted(search.judge(self._relatives), key=lambda c: c.error)
-        share = max(self._budget // (4 * _DESCEND), len(TIMES) + 4)
+    def _descended(self, points: Sequence[int]) -> tuple[Card, list[Card]]:
+        """The relative that is nearest as it is, and all of them, the nearest ones with times of
+        their own."""
+        judged = sorted(self._search("relatives", points, 0).judge(self._relatives),
+                        key=lambda c: c.error)
+        share = max(self._budget // (4 * _DESCEND), len(TIMES) + _STEPS + 2)
+        some = judged[:_DESCEND if self._budget >= 400 or not self._climbs else 2]
+        searches = [self._search("relatives", points, share) for _ in some]
+        found = self._comparer.side_by_side(lambda at: _descended(*at), list(zip(searches, some)))
+        for search in searches:
+            self._known.update(search.known)
+        return judged[0], sorted([*found, *judged[len(some):]], key=lambda c: c.error)
 
-        def descended(card: Card) -> Card:
-            try:
-                return self._search("relatives", points, share).descend(card)
-            except Ended as ended:
-                return ended.best or card
-        some = _DESCEND if self._budget >= 400 else 1
-        found = self._comparer.side_by_side(descended, judged[:some])
-        return sorted([*found, *judged[some:]], key=lambda c: c.error)
+    def _climbed(self, tried: Sequence[Card], points: Sequence[int]) -> Card:
+        """The nearest ones with other numbers and words, and the times of the best once more."""
+        climbing = tried[:_CLIMB if self._budget >= 400 else 1]
+        share = self._budget // 2 // len(climbing)
+        searches = [self._search("numbers", points, share) for _ in climbing]
+        best = min(self._comparer.side_by_side(
+            lambda at: at[0].climb(at[1]), list(zip(searches, climbing))), key=lambda c: c.error)
+        self._best = best.error
+        best = self._search("the rest", points, self._budget // 4 +
+                            sum(s.left for s in searches)).rest(best, self._seed)
+        return _descended(self._search("the rest", points, 2 * (len(TIMES) + _STEPS + 2)), best)
 
-    def _held(self, relative: Card, points: Sequence[int]) -> list[tuple[str, Errors]]:
+    def _held(self, what: str, result: Card,
+              points: Sequence[int]) -> tuple[float, list[float | None]]:
         """The errors at a quarter of the points, four times, of a smaller search without them: from
-        the relative on, with times and then words of its own."""
+        the relative on, with times and then words of its own.  The typical error in front."""
+        relative = next(c for c in self._relatives if c.relative == result.relative)
         order = [points[int(k)] for k in np.random.default_rng(self._seed).permutation(
             len(points))]
         share = max(self._budget // 12, len(TIMES) + _STEPS + 2)
@@ -549,14 +443,25 @@ class _Fitting:
         def without(left: Sequence[int]) -> list[float | None]:
             search = self._search("held out", [i for i in points if i not in set(left)], share)
             card = search.judge([relative])[0]
-            try:
-                card = search.descend(card)
-                card = card if self._keeps else search.climb(card)
-            except Ended as ended:
-                card = ended.best or card
-            answer = self._comparer.ask([Question(card.strategy, tuple(changes(card.keys())))])[0]
-            errors = log_errors(answer, self._m)
-            return [errors[i] for i in left]
-        folds = [order[k::_FOLDS] for k in range(_FOLDS)]
-        errors = summed([e for some in self._comparer.side_by_side(without, folds) for e in some])
-        return [("a quarter of the points, four times", errors)] if errors else []
+            if what != "as it is":
+                card = _descended(search, card)
+            if what == "numbers":
+                card = search.climb(card)
+            search.left = 1
+            return [search.errors([card])[0][i] for i in left]
+        folds = [fold for fold in (order[k::_FOLDS] for k in range(_FOLDS)) if fold]
+        errors = [e for some in self._comparer.side_by_side(without, folds) for e in some]
+        missed = [counted(_MISSING if e is None else e) for e in errors]
+        return typical(math.fsum(missed) / len(missed)), errors
+
+
+def _descended(search: Search, card: Card) -> Card:
+    """After descents, each with slopes of its own, until there is no gain or the budget ends."""
+    while True:
+        before = card.error
+        try:
+            card = search.descend(card, anew=True)
+        except Ended as ended:
+            return ended.best or card
+        if card.error > _SETTLED * before:
+            return card

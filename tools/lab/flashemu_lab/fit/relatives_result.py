@@ -17,12 +17,13 @@ from ..measurement.schema import Measurement, Point
 from ..probe import next_step
 from ..report import html
 from ..report.page import document, grid
+from .cards import Card
 from .fit_result import (errors_json, errors_text, figures, how_near, kinds_json, near_text,
                          percent_text, points_json, points_table, sections, sentence, table,
                          test_name, worst_line)
 from .fitting import Errors, GOOD_MEDIAN, GOOD_SHARE, summed
 from .refining import size_text
-from .relatives import Card, Related, applies
+from .relatives import Related, applies
 
 # Of a row of [fidelity], and how many points that are further off are told.
 _TOLERANCE = 0.15
@@ -32,6 +33,9 @@ _STRUCTURE = (("ftl.type", "the map"), ("nand.page_size", "the page"),
               ("ftl.unit_size", "the unit"),
               ("ftl.group_units", "units of a group"), ("ftl.open_linear", "units open in order"),
               ("ftl.open_random", "units open in random order"))
+_CHOICES = {"as it is": "the nearest shipped device as it is",
+            "times": "one with times of its own",
+            "numbers": "one with other sizes and words, too,"}
 _IOZONE = {"write": "iozone-seq-write", "read": "iozone-seq-read",
            "random-read": "iozone-rand-read", "random-write": "iozone-rand-write"}
 
@@ -60,7 +64,7 @@ def provenance(r: Related, m: Measurement, key: str, source: str) -> str:
     if why := r.shown.reason(key):
         return f"{source}: {why}"
     was = r.relative[key]
-    if r.card.keys()[key] == was and _is_taken(r, m, key):
+    if r.card.keys()[key] == was and _is_taken(r, key):
         return f"taken from {r.card.relative}, not measured"
     if r.card.keys()[key] == was:
         return f"as {r.card.relative}: another value was not better, or not tried"
@@ -76,12 +80,11 @@ _SPECIAL = {"share", "sizes", "gap", "percent", "distribution", "fsync", "fdatas
             "end_fsync", "rate", "beside"}
 
 
-def _is_taken(r: Related, m: Measurement, key: str) -> bool:
+def _is_taken(r: Related, key: str) -> bool:
     """Whether a number that is as the relative has it was not measured, and no other was tried."""
-    if not applies(m):
+    if r.chosen == "times":
         return key not in {t.key for t in r.card.times}
-    return key == "nand.page_size" and r.told.page is None or \
-        key == "ftl.type" and not r.told.map
+    return r.chosen == "as it is" or key in r.kept or key == "ftl.type" and not r.told.map
 
 
 def taken_texts(r: Related, m: Measurement) -> list[str]:
@@ -157,6 +160,10 @@ def sentences(r: Related, m: Measurement) -> list[str]:
              if key in r.relative and r.relative[key] != value]
     told.append(f"The search began at {r.card.relative}, and {len(moved)} of its numbers have "
                 "changed.")
+    if len(r.rivals) > 1:
+        told.append("What is left out, a quarter of the figures at a time, decides how much may "
+                    "change: " + listed([f"{_CHOICES[what]} misses it by {100 * error:.1f} %"
+                                         for what, error in r.rivals.items()]) + ".")
     told += [f"A smaller search without {name} predicts that with {errors_text(e)}."
              for name, e in r.held]
     unknown = [t.key for t in r.card.times if r.intervals.get(t.key) is None and t.key in r.keys()]
@@ -199,7 +206,7 @@ def to_json(r: Related, m: Measurement, source: str, made_by: str) -> str:
         "all": errors_json(r.all), "kinds": kinds_json(r),
         "tests": {k: errors_json(e) for k, e in by_kind(r, m).items()},
         "held_out": {name: errors_json(e) for name, e in r.held}, "intervals": r.intervals,
-        "comparisons": r.comparisons,
+        "chosen": r.chosen, "rivals": r.rivals, "comparisons": r.comparisons,
         "candidates": [{"relative": c.relative, "error": c.error} for c in r.tried],
         "points": points_json(m, r.measured, r.errors)},
         indent=1, ensure_ascii=False) + "\n"

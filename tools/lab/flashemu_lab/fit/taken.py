@@ -12,10 +12,11 @@ from __future__ import annotations
 from ..core.units import quantity
 from ..measurement.schema import Measurement
 from ..runs.program import Tool
+from .cards import Card, shipped
 from .compare import Comparer, affordable
 from .fit_result import untold
 from .fitting import Fitted
-from .relatives import Card, Search, shipped
+from .relatives import Search
 
 # Tests that took the device longer are left out of this comparison, in seconds.
 _SECONDS = 100.0
