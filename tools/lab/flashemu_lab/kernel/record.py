@@ -31,6 +31,7 @@ import subprocess
 import tempfile
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import IO, Callable, Generator, Iterable, Iterator
 
@@ -290,20 +291,19 @@ def _text(recipe: Recipe, heard: Heard, versions: dict[str, str], trace: Path,
 def _requests(path: Path, count: int, scale: float) -> list[str]:
     """The first requests of a trace, with the host's think times instead of the device's times, and
     without what the device answered."""
-    thinks = think_times(path, count)
     found: list[str] = []
-    with path.open(encoding="utf-8") as file:
-        for line in file:
-            if line.startswith("#"):
-                continue
-            if len(found) == count:
-                break
-            _, operation, offset, length, *rest = line.split()
-            think = _rounded(thinks[len(found)] * scale)
-            found.append(" ".join(["0", operation, offset, length,
-                                   *(w for w in rest if w == "fua"),
-                                   *([f"think={think}"] if think else [])]))
+    for words, ns in zip(_words(path, count), think_times(path, count)):
+        _, operation, offset, length, *more = words
+        think = _rounded(ns * scale)
+        found.append(" ".join(["0", operation, offset, length, *(w for w in more if w == "fua"),
+                               *([f"think={think}"] if think else [])]))
     return found
+
+
+def _words(path: Path, count: int) -> Iterator[list[str]]:
+    """The words of the first `count` requests of a trace, or of all if there are less."""
+    with path.open(encoding="utf-8") as file:
+        yield from islice((line.split() for line in file if not line.startswith("#")), count)
 
 
 def think_times(path: Path, count: int) -> list[int]:
@@ -311,16 +311,10 @@ def think_times(path: Path, count: int) -> list[int]:
     in ns of the device's time.  LabError if there are less."""
     found: list[int] = []
     done: int | None = None
-    with path.open(encoding="utf-8") as file:
-        for line in file:
-            if line.startswith("#"):
-                continue
-            if len(found) == count:
-                break
-            words = line.split()
-            arrival = int(words[0])
-            found.append(0 if done is None else max(0, arrival - done))
-            done = next((int(w[5:]) for w in words if w.startswith("done=")), arrival)
+    for words in _words(path, count):
+        arrival = int(words[0])
+        found.append(0 if done is None else max(0, arrival - done))
+        done = next((int(w[5:]) for w in words if w.startswith("done=")), arrival)
     if len(found) < count:
         raise LabError(f"the trace has {len(found)} of {count} requests")
     return found
