@@ -19,7 +19,8 @@
 /* Set before the server serves, and constant until it ends. */
 struct adapter {
     struct fe_params params;
-    struct fe_profile profile;
+    struct fe_profile profile; /* what each device is made from; a device has a copy, which is what
+                                  live keys change */
     struct fe_server *server; /* the device of all connections, or of the export "" */
 };
 extern struct adapter adapter;

@@ -9,7 +9,7 @@
  *     what the colours mean
  *
  * A bar within 5 % of the best rate is green, every other bar is orange.  The number behind a bar
- * is the rate in MB/s.  The write amplification appears when the mouse rests on the bar.
+ * is the rate in MB/s.  The write amplification appears when the mouse is over the bar.
  */
 #include "align/align_svg.h"
 

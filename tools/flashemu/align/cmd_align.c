@@ -210,7 +210,7 @@ static void say_advice(FILE *out, const struct command *c, const struct align_ad
     uint64_t sector_size = c->profile.device.sector_size;
 
     if (c->unmeasured.decides) {
-        fputs("So nothing follows for the start of a partition: it would rest on what was not "
+        fputs("So nothing follows for the start of a partition: it would depend on what was not "
               "measured.  flashemu-lab probe measures it.", out);
         return;
     }

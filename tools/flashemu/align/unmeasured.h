@@ -7,7 +7,7 @@
  *     figures = 3 figures that do not follow from each other are too little ...
  *     worst = This profile is far from its measurement at writes in order by 16 MiB: +82 %
  *
- * A start of partitions that rests on such a number alone would be advice about another device.
+ * A start of partitions that depends on such a number alone would be advice about another device.
  * Whoever gives the number on the command line knows it, so then it counts as measured.
  */
 #ifndef FE_TOOL_ALIGN_UNMEASURED_H
@@ -27,7 +27,7 @@ struct unmeasured {
     const char *key[UNMEASURED_MAX];      /* such as "ftl.unit_size" */
     const char *value[UNMEASURED_MAX];    /* its line of [provenance]; the profile owns the text */
     uint32_t n;
-    bool decides; /* a start would rest on this alone */
+    bool decides; /* a start would depend on this alone */
 };
 
 /* Looks at the provenance.  overrides are "SECTION.KEY=VALUE" each.  The result points into the
