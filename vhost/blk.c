@@ -31,7 +31,7 @@ struct fe_blk_job {
 uint64_t fe_blk_features(const struct fe_blk *b)
 {
     uint64_t f = 1ull << VIRTIO_BLK_F_SEG_MAX | 1ull << VIRTIO_BLK_F_BLK_SIZE |
-                 1ull << VIRTIO_BLK_F_TOPOLOGY | 1ull << VIRTIO_BLK_F_MQ;
+                 1ull << VIRTIO_BLK_F_MQ;
     if (fe_offers_flush(b->params, b->profile))
         f |= 1ull << VIRTIO_BLK_F_FLUSH;
     if (b->profile->device.discard)
@@ -39,16 +39,8 @@ uint64_t fe_blk_features(const struct fe_blk *b)
     return f;
 }
 
-/* The page is what a host should prefer, if it is a power of two of sectors. */
-static uint8_t page_exponent(const struct fe_blk *b)
-{
-    uint32_t page = fe_server_page_bytes(b->server), sector = b->profile->device.sector_size;
-    uint8_t exp = 0;
-    while (exp < 16 && (uint64_t)sector << (exp + 1) <= page)
-        exp++;
-    return (uint64_t)sector << exp == page ? exp : 0;
-}
-
+/* The page is not told, as sticks and cards do not tell it.  A kernel that knows a physical block lets
+ * each command end at one, where it would cut every 240 sectors, wherever that is in a page. */
 void fe_blk_config(const struct fe_blk *b, void *ret, size_t len)
 {
     uint32_t sectors = FE_MAX_TRANSFER / SECTOR;
@@ -56,8 +48,6 @@ void fe_blk_config(const struct fe_blk *b, void *ret, size_t len)
         .capacity = fe_server_capacity(b->server) / SECTOR,
         .seg_max = FE_SEGMENTS_MAX,
         .blk_size = b->profile->device.sector_size,
-        .physical_block_exp = page_exponent(b),
-        .min_io_size = 1,
         .num_queues = (uint16_t)b->n_queues,
         .max_discard_sectors = sectors,
         .max_discard_seg = 1,
