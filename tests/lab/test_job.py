@@ -5,7 +5,9 @@
 The kernel is built by tools/vm/timed/kernel, and by nothing else: a test must not take that long.
 """
 
+import contextlib
 import gzip
+import io
 import json
 import os
 import subprocess
@@ -14,9 +16,10 @@ from pathlib import Path
 from flashemu_lab_bench import TOP, lab
 from flashemu_script import run
 
+from flashemu_lab.cli import job as cli_job
 from flashemu_lab.cli.completion import commands
 from flashemu_lab.cli.job import _lives
-from flashemu_lab.cli.main import _parsed
+from flashemu_lab.cli.main import _parsed, main
 from flashemu_lab.cli.parser import build_parser
 from flashemu_lab.core.errors import LabError
 from flashemu_lab.kernel import job, record, timed
@@ -81,9 +84,9 @@ def test_compare():
     assert code == 0 and "same time to the nanosecond, with each of 20 seeds" in out, out
     slow = [t * 103 // 100 + i % 3 * 1000 for i, t in enumerate(base)]
     code, out, _ = lab("job", "--compare", a, written("b", slow))
-    assert code == 0 and out.startswith("the second takes 3.1% longer than the first"), out
+    assert code == 1 and out.startswith("the second takes 3.1% longer than the first"), out
     code, out, _ = lab("job", "--compare", written("b", slow), a)
-    assert "shorter than the first" in out, out
+    assert code == 0 and "shorter than the first" in out, out
     noise = [t + (-1) ** i * 40000 + i * 100 for i, t in enumerate(base)]
     code, out, _ = lab("job", "--compare", a, written("b", noise))
     assert code == 0 and out.startswith("no difference can be told"), out
@@ -92,6 +95,51 @@ def test_compare():
                     (written("old", base, schema="x"), "is not what"), ("no", "cannot be read")):
         code, out, err = lab("job", "--compare", a, b)
         assert code == 2 and out == "" and said in err, (b, err)
+
+
+def test_against():
+    """A job is compared with a file; its exit code is for a job of CI, and for git bisect run."""
+    class Played:
+        version, code, longer = "7.2", 0, 1.0
+
+        def __init__(self, _tool):
+            pass
+
+        def live(self, life, folder):
+            ns = int((9000 + 13 * (life.seed**2 % 11)) * Played.longer)
+            return lived(code=Played.code, script_end_ns=1000 + ns)
+
+    kept, cli_job.Timed = cli_job.Timed, Played
+    asked = ["job", "--on", "ideal", "--seeds", "20"]
+
+    def job_of(*words):
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            code = main([*asked, *words, "--", "true"])
+        return code, out.getvalue(), err.getvalue()
+
+    try:
+        assert job_of("-o", "base.json")[0] == 0
+        code, out, _ = job_of("--against", "base.json")
+        assert code == 0 and "the same time to the nanosecond, with each of 20 seeds" in out, out
+        for Played.longer, want in ((1.03, 1), (0.97, 0)):
+            for bisect in ([], ["--bisect"]):
+                code, out, _ = job_of("--against", "base.json", *bisect)
+                assert code == want and "3.0%" in out.splitlines()[-1], (out, code)
+        code, out, err = job_of("--against", "base.json", "--json")
+        assert code == 0 and "3.0% shorter" in err and len(json.loads(out)) == 20
+        Played.code = 3
+        assert job_of("--against", "base.json")[0] == 1
+        assert job_of("--against", "base.json", "--bisect")[0] == 125, "git skips this commit"
+        assert job_of("--against", "no.json", "--bisect")[0] == 125
+        Played.code = 0
+        Played.live = None  # so that nothing runs
+        few = job_of("--seed", "7", "--seeds", "4", "--against", "base.json")
+        assert few[0] == 2 and "4 seeds in common" in few[2], few
+        assert "different profile" in job_of("--on", "toshiba16g", "--against", "base.json")[2]
+        assert job_of("--bisect")[0] == 125
+    finally:
+        cli_job.Timed = kept
 
 
 def test_wrong_use():

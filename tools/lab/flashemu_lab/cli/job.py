@@ -9,12 +9,13 @@ import shlex
 import sys
 import tempfile
 from pathlib import Path
-from typing import Sequence
+from typing import Sequence, TextIO
 
 from ..core.errors import LabError
 from ..core.files import can_write, write_whole
 from ..core.progress import Note
 from ..core.units import quantity
+from ..crash.checks import CANNOT_TELL
 from ..kernel import job
 from ..kernel.timed import Life, Timed
 from ..runs.program import Tool
@@ -22,16 +23,40 @@ from ..runs.run import Json
 
 
 def job_(arguments: argparse.Namespace) -> int:
-    """Runs the job on each device with each seed, or compares two; the exit code is 1 if the script
-    has failed somewhere."""
+    """Runs the job on each device with each seed, or compares two.  The exit code is 1 if the
+    script has failed somewhere, or if the second job takes longer than the first."""
     if arguments.compare:
-        print(job.compare(*(_read(path) for path in arguments.compare)))
-        return 0
+        first, second = (_read(path) for path in arguments.compare)
+        return _compared(first, second)
+    if arguments.bisect and not arguments.against:
+        raise LabError("--bisect needs --against BASE.json")
     lives = _lives(arguments)
+    base = _read(arguments.against) if arguments.against else []
+    if arguments.against:
+        job.check_comparable(base, lives)
     if arguments.output:
         can_write(arguments.output)
-    tool = Tool()
+    found, failed = _run(lives, Tool())
+    text = json.dumps(found, indent=1) + "\n"
+    if arguments.output:
+        write_whole(arguments.output, text)
+    sys.stdout.write(text if arguments.json else _table(found))
+    if failed:
+        return CANNOT_TELL if arguments.bisect else 1
+    return _compared(base, found, sys.stderr if arguments.json else sys.stdout) if base else 0
+
+
+def _compared(first: list[Json], second: list[Json], to: TextIO | None = None) -> int:
+    """Prints what a comparison says; 1 if the second job takes longer."""
+    told = job.compare(first, second)
+    print(told.sentence, file=to)
+    return int(told.longer)
+
+
+def _run(lives: list[Life], tool: Tool) -> tuple[list[Json], bool]:
+    """The figures of these lives, and whether a script has failed, of which the output is said."""
     timed, note, found = Timed(tool), Note(), []
+    failed = False
     try:
         for number, life in enumerate(lives):
             note.show("job", f"{number} of {len(lives)}")
@@ -39,14 +64,11 @@ def job_(arguments: argparse.Namespace) -> int:
                 lived = timed.live(life, Path(folder))
                 found.append(job.figures(life, lived))
             if lived.code:
+                failed = True
                 sys.stderr.write(lived.output)
     finally:
         note.end()
-    text = json.dumps(found, indent=1) + "\n"
-    if arguments.output:
-        write_whole(arguments.output, text)
-    sys.stdout.write(text if arguments.json else _table(found))
-    return 1 if any(one["code"] for one in found) else 0
+    return found, failed
 
 
 def _lives(arguments: argparse.Namespace) -> list[Life]:

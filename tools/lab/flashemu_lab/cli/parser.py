@@ -21,6 +21,7 @@ from ..crash import choices
 from ..experiment.bounds import MOST_RUNS, MOST_SETS
 from ..fit import budget
 from ..life import asked
+from ..kernel.choices import FILESYSTEMS
 from ..probe.budget import Budget
 from ..recording.recordings import LIMITS
 from . import outputs
@@ -294,7 +295,7 @@ def _add_job(add: Add) -> None:
     c.add_argument("--set", metavar="KEY=VALUE", action="append", default=[],
                    help="override a key of the profile")
     c.add_argument("--fs", metavar="FS", default="ext4",
-                   choices=("ext4", "vfat", "exfat", "none"),
+                   choices=FILESYSTEMS,
                    help="the filesystem (ext4); none: the script does all with $DEV")
     c.add_argument("--mkfs", metavar="OPTIONS", default="", help="of mkfs.FS")
     c.add_argument("--mount", metavar="OPTIONS", default="", help="such as noatime")
@@ -310,6 +311,11 @@ def _add_job(add: Add) -> None:
                    help="seconds of this machine for each run (600)")
     c.add_argument("--compare", metavar=("A.json", "B.json"), nargs=2, type=Path,
                    help="say whether the jobs of these files take the same time")
+    c.add_argument("--against", metavar="BASE.json", type=Path,
+                   help="say whether it takes as long as the job of this file; the exit code is 1 "
+                        "if it takes longer")
+    c.add_argument("--bisect", action="store_true",
+                   help="with --against: the exit codes that git bisect run takes")
     c.add_argument("-o", "--output", metavar="OUT.json", type=Path, help="the result as JSON")
     c.add_argument("--json", action="store_true", help="print the result as JSON")
 

@@ -2,6 +2,7 @@
 """What needs a kernel.
 
     machine    the virtual machine, and servers for it
+    choices    what can be chosen for it
     timed      a kernel that lives in the time of a device
     record     makes recordings
     job        figures of such a life, and comparisons

@@ -9,6 +9,7 @@ of a pair have the same seed.
 from __future__ import annotations
 
 import statistics
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Sequence
 
@@ -64,20 +65,32 @@ def _work(trace: Path, start_ns: int, end_ns: int) -> dict[str, dict[str, int]]:
     return found
 
 
-def compare(first: Sequence[Json], second: Sequence[Json]) -> str:
-    """One sentence: whether the second job takes another time than the first one, over the seeds
-    that both have.  LabError if there are too few, or if the jobs are of different devices."""
+@dataclass(frozen=True)
+class Comparison:
+    """Of a second job with a first one.
+
+    longer  whether the second takes longer, beyond what chance makes of equal ones
+    """
+
+    sentence: str
+    longer: bool
+
+
+def compare(first: Sequence[Json], second: Sequence[Json]) -> Comparison:
+    """Whether the second job takes another time than the first one, over the seeds that both have.
+    LabError if there are too few, or if the jobs are of different devices."""
     pairs = _pairs(first, second)
     if all(a == b for a, b in pairs):
-        return f"both take the same time to the nanosecond, with each of {len(pairs)} seeds"
+        return Comparison(
+            f"both take the same time to the nanosecond, with each of {len(pairs)} seeds", False)
     changes = [b / a - 1 for a, b in pairs]
     mean, spread = statistics.mean(changes), statistics.stdev(changes)
     far = _student(1 - 0.5 / _ALARMS, len(pairs) - 1) * spread / len(pairs) ** 0.5
     said = f"{abs(mean):.1%} {'longer' if mean > 0 else 'shorter'}"
     within = f"{mean - far:+.1%} to {mean + far:+.1%} in 99 of 100 cases, {len(pairs)} seeds"
     if abs(mean) <= far:
-        return f"no difference can be told: the second takes {said} ({within})"
-    return f"the second takes {said} than the first ({within})"
+        return Comparison(f"no difference can be told: the second takes {said} ({within})", False)
+    return Comparison(f"the second takes {said} than the first ({within})", mean > 0)
 
 
 def _student(share: float, freedom: int) -> float:
@@ -86,6 +99,12 @@ def _student(share: float, freedom: int) -> float:
     z = statistics.NormalDist().inv_cdf(share)
     return z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2) + \
         (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * freedom**3)
+
+
+def check_comparable(first: Sequence[Json], lives: Sequence[Life]) -> None:
+    """LabError, before anything runs, if a job of these lives cannot be compared with the first."""
+    _pairs(first, [{"profile": one.profile, "overrides": list(one.overrides), "seed": one.seed,
+                    "think_ns": one.think_ns, "device_ns": 0} for one in lives])
 
 
 def _pairs(first: Sequence[Json], second: Sequence[Json]) -> list[tuple[int, int]]:

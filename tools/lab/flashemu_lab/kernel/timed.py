@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -30,6 +31,8 @@ from .machine import end, find_scripts
 # Of the guest's clock at the device's time 0: the beginning of 2026, as flashemu-vhost has it.
 DATE_NS = 1767225600 * 10**9
 MEMORY_MIB = 512
+# A work begins at any instant of the kernel's longest usual period, a commit of 5 s.
+_PERIOD_MS = 5000
 _MOST_KIB = 512  # of a request, where the link allows more
 _SETTINGS = 8192  # bytes
 _WAIT_S = 30  # for a server that begins to serve
@@ -37,11 +40,12 @@ _WAIT_S = 30  # for a server that begins to serve
 
 @dataclass(frozen=True)
 class Life:
-    """What the guest does, on which device.
+    """What the guest does, on which device.  The seed says, besides all randomness, how far the
+    kernel's timers are when the script begins.
 
     script     what bash runs in it, with /mnt mounted and the device in $DEV
     files      for the guest, in /root
-    filesystem none: the device is left as it is
+    filesystem of choices.FILESYSTEMS
     think_ns   what each system call costs
     limit_s    of this machine's time
     server     further parameters of the device's server; files are in the folder of the life
@@ -133,6 +137,7 @@ class Timed:
         canonical = self._tool.canonical(life.profile, life.overrides)
         kib = longest_command(canonical) >> 10
         settings = {"FS": life.filesystem, "MKFS": life.mkfs, "MOUNT": life.mount,
+                    "WAIT_MS": str(random.Random(life.seed).randrange(_PERIOD_MS)),
                     "MAX_KB": str(min(kib or _MOST_KIB, _MOST_KIB)),
                     "HOST": str(tree.parent), "PROGRAMS": str(self._base),
                     "ROTATIONAL": str(int(parse_profile(canonical)["device.rotational"] == "yes"))}
