@@ -132,7 +132,7 @@ def test_neighbours_differ_in_one_thing():
 def test_a_changed_card_is_found():
     truth = moved(shipped(), MOVED, **{"cache.write_behind": "128K"})
     m = measured(truth)
-    found = relatives.fit(Tool(), m, 1500, 1, 2)
+    found = relatives.fit(Tool(), m, 800, 1, 2)
     assert found.card.relative == RELATIVE and found.good
     assert found.all.median < 0.01 and found.all.near > 0.9, found.all
     keys = found.keys()
@@ -145,7 +145,7 @@ def test_a_changed_card_is_found():
     assert all(e.median < 0.1 for _, e in found.held) and found.held[0][1].points == len(m.points)
     assert found.tried[0].relative == RELATIVE and len(found.tried) > 5
     # besides the budget: the relatives, what goes back, intervals, and four folds
-    assert found.comparisons < 1500 / relatives.PRICE + 350, found.comparisons
+    assert found.comparisons < 800 / relatives.PRICE + 350, found.comparisons
 
 
 def without_queue(sizes, size=MIB):
