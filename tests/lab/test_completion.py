@@ -14,7 +14,7 @@ from flashemu_lab_bench import FLASHEMU, LAB, TOP, good, good_json, lab, read, w
 from flashemu_bash import Bash
 from flashemu_script import ended, need, run
 from flashemu_lab.cli import completion
-from flashemu_lab.cli.main import performer
+from flashemu_lab.cli.main import _parsed, performer
 from flashemu_lab.cli.parser import build_parser
 from flashemu_lab.recording import recordings
 
@@ -168,6 +168,14 @@ def test_the_command_line_loads_little():
     assert not loaded & HEAVY - {"subprocess"}, loaded & HEAVY  # argcomplete itself loads this
 
 
+def test_names_of_options():
+    """- and _ are the same in them; what is no option stays as it is."""
+    known = completion.commands(build_parser())
+    life = _parsed(known["life"], ["camera", "--per_day", "1G", "--per_day=2G", "a_b=1"])
+    assert life.per_day == 2 << 30 and life.words == ["camera", "a_b=1"]
+    assert _parsed(known["job"], ["--on", "x", "--", "--per_day"]).command_behind == ["--per_day"]
+
+
 def test_every_command_is_performed_by_a_function():
     for name in commands():
         assert callable(performer(name)), name
@@ -208,18 +216,32 @@ def test_ctrl_c_while_modules_are_loaded():
 
 
 def test_the_manual_has_every_command_and_option():
-    text = read(os.path.join(TOP, "docs/man/flashemu-lab.1"))
+    """A command has a page of its own, or is in the one of flashemu-lab; its options are there."""
+    folder = os.path.join(TOP, "docs/man")
+    pages = [os.path.join(folder, name) for name in sorted(os.listdir(folder))
+             if re.match(r"flashemu-(lab.*[.]1|experiment[.]5)$", name)]
+    overview = read(os.path.join(folder, "flashemu-lab.1"))
     for command in commands():
-        assert re.search(r"^\.(Cm|It Cm|Ss) %s" % command, text, re.M), command
+        assert re.search(r"^\.It Cm %s$" % command, overview, re.M), command
+        own = [page for page in pages if re.search(r"^\.Cm %s$" % command, read(page).partition(
+            ".Sh DESCRIPTION")[0], re.M)]
+        assert len(own) == 1, (command, own)
+        name = os.path.basename(own[0])[:-2]
+        assert own[0].endswith("flashemu-lab.1") or f".Xr {name} 1" in overview, own
+        text = read(own[0]) + overview
         code, out, _ = lab(command, "--help")
         assert code == 0
         for option in re.findall(r"^  (?:-\w.*, )?--([a-z-]+)", out, re.M):
             if option != "help":
                 assert "Fl Fl " + option in text, (command, option)
-    if shutil.which("mandoc"):
-        code, out, err = ended(["mandoc", "-T", "lint", "-W", "warning",
-                                os.path.join(TOP, "docs/man/flashemu-lab.1")])
-        assert code == 0, out
+    for page in pages:
+        name, _, section = os.path.basename(page).rpartition(".")
+        assert f".Dt {name.upper()} {section}\n" in read(page) and len(read(page).split("\n")) < 400
+        for other, its in re.findall(r"^\.Xr (flashemu-(?:lab|exp)\S*) (\d)", read(page), re.M):
+            assert os.path.join(folder, f"{other}.{its}") in pages, (page, other)
+        if shutil.which("mandoc"):
+            code, out, err = ended(["mandoc", "-T", "lint", "-W", "warning", page])
+            assert code == 0, (page, out)
 
 
 need("bash", "register-python-argcomplete")

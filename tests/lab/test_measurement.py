@@ -302,7 +302,7 @@ def test_mutated_logs():
 def test_import_refuses():
     write("none.txt", "nothing\nat all\n")
     bad("none.txt: no line is a result of flashbench, fio, iozone, hdparm -t, dd or another "
-        "program that is read, see flashemu-lab(1), and it is no table, whose first line is such as "
+        "program that is read, see flashemu-lab-probe(1), and it is no table, whose first line is such as "
         "program,op,block,value,unit; 2 lines were skipped", "import", "none.txt", "-o", "x.json")
     bad("nope.txt: No such file or directory", "import", "nope.txt", "-o", "x.json")
     write("a.txt", read(LOG))

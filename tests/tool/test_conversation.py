@@ -165,7 +165,7 @@ def test_what_is_refused():
     bad("--against has its trace, and 'cut' is another one", "replay", "card.ini", "cut", "--against",
         "t")
     for option in (["--depth", "2"], ["--each"], ["--timed"], ["--payload"], ["--wrap"],
-                   ["--warmup", "t"], ["--until", "steady"], ["--record", "x"], ["--wear-svg", "x"],
+                   ["--warmup", "t"], ["--until", "steady"], ["--record", "x"], ["-o", "x"],
                    ["--drop-trim"]):
         bad(f"--against takes no {option[0]}; allowed: ", "replay", "card.ini", "--against", "t",
             *option)

@@ -38,7 +38,7 @@ NOT_RUN = {
     r"/dev/sdb|^blkparse ": "needs a real stick",
     r"\bmy\.(json|ini)\b": "needs a measurement of a real stick",
     r"^flashemu verify (transcend8g|--all)": "needs the virtual machine or takes minutes",
-    r"^flashemu-lab (run|crash|sweep|advise|import|record)\b": "takes minutes; tests/lab runs it",
+    r"^flashemu-lab (run|crash|sweep|advise|import|record|job)\b": "takes minutes; tests/lab runs it",
 }
 # What a command of RECIPES.md prints (a pattern), and how the recipe writes it.
 FIGURES = [

@@ -17,7 +17,7 @@ ROOT = from_env("SOURCE_ROOT")
 MOST_WORDS = {"docs/DESIGN.md": 5000, "docs/SPEED.md": 1200}
 PAGES = ["README.md", "HACKING.md"] + ["docs/%s.md" % name for name in (
     "DESIGN", "CARDS", "FIT", "SPEED", "RECIPES", "START", "TUTORIAL")]
-MANUAL = "docs/man/flashemu-lab.1"
+FIT_MANUAL, PROBE_MANUAL = "docs/man/flashemu-lab-fit.1", "docs/man/flashemu-lab-probe.1"
 SECTIONS = "device|nand|ftl|cache|link|ecc|faults|step"
 WORDS = dict(zip("three four five six seven eight nine ten".split(), range(3, 11)))
 
@@ -86,7 +86,7 @@ def test_summary_of_logs():
          (made["first"], made["firsts"], other["first"], other["firsts"]))
     says("docs/FIT.md", "%d of %d cards, and %d of %d others" %
          (made["all"], made["n"], other["all"], other["n"]))
-    says(MANUAL, "predicted within 25 %% in the median for %d of %d, and the first units within "
+    says(FIT_MANUAL, "predicted within 25 %% in the median for %d of %d, and the first units within "
          "15 %% for %d of %d" % (made["random"] + other["random"], made["randoms"] +
                                 other["randoms"], made["first"] + other["first"],
                                 made["firsts"] + other["firsts"]))
@@ -114,7 +114,7 @@ def test_summary_of_clones():
     says("README.md", "%s of the %d are within a tenth for each work, and the worst takes up to %s "
          "times as long" % (number, len(clones), max(every)))
     says("README.md", "clones of %d shipped devices" % len(clones))
-    says(MANUAL, "%s of them are within a tenth for each work, and the worst takes up to %s times "
+    says(FIT_MANUAL, "%s of them are within a tenth for each work, and the worst takes up to %s times "
          "as long" % (number, max(every)))
     two = clones["toshiba16g"] + clones["sandisk-sd4gb"]
     says("README.md", "take %.2f to %.2f times as long as the device" % (min(two), max(two)))
@@ -125,8 +125,8 @@ def test_probe():
     found = re.search(r"everything is right on (\d+) of 100 drawn devices, and on (\d+) of 100 that "
                       r"also", flat("docs/FIT.md"))
     assert found
-    says(MANUAL, "Everything was right on %s of 100 devices" % found[1])
-    says(MANUAL, "everything was right on %s of them" % found[2])
+    says(PROBE_MANUAL, "Everything was right on %s of 100 devices" % found[1])
+    says(PROBE_MANUAL, "everything was right on %s of them" % found[2])
 
 
 def test_speed():

@@ -168,6 +168,17 @@ def test_wear_svg_is_a_picture_of_every_block():
             "/nowhere/x.svg")
 
 
+def test_names_of_options():
+    """- and _ are the same in them, and the older name of -o goes on."""
+    for option in ("-o", "--output", "--wear-svg", "--wear_svg"):
+        good("replay", "ideal", "gen:random,count=1", option, "same.svg")
+        assert read("same.svg").startswith("<svg"), option
+        os.remove("same.svg")
+    good("replay", "transcend8g", "gen:random,count=1", "--drop_trim")
+    bad("no option --drop_trims; did you mean --drop-trim?", "replay", "ideal",
+        "gen:random,count=1", "--drop_trims")
+
+
 def test_summary_is_for_people():
     text = good("replay", PROFILE, "gen:random,op=write,count=50", "gen:sequential,count=50")
     for word in ["profile", "device time", "write", "read", "IOPS", "WAF", "erases", "p99"]:
@@ -295,7 +306,7 @@ def test_the_first_trace_that_fails_is_the_last():
                           "gen:random,count=7")
     assert code == 2 and "no pattern 'nope'" in err and err.count("\n") == 1
     assert [o["records"] for o in results(out)] == [5]
-    for option in "--record", "--wear-svg":
+    for option in "--record", "-o":
         bad("--each: has several results, and %s is one file" % option, "replay", "ideal", "--each",
             "gen:random,count=1", option, "x")
         assert not os.path.exists("x")
@@ -471,7 +482,7 @@ def test_mistakes():
     bad("--seed -1", "replay", "ideal", "gen:random", "--seed", "-1")
     bad("format 'csv'", "replay", "ideal", "gen:random", "--format", "csv")
     bad("no/dir", "replay", "ideal", "gen:random,count=1", "--record", "no/dir")
-    for option in "--record", "--wear-svg":
+    for option in "--record", "-o":
         full = bad("/dev/full: No space left", "replay", "ideal", "gen:random,count=1", option,
                    "/dev/full")
         assert full.count("/dev/full") == 1, full

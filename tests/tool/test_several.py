@@ -238,7 +238,7 @@ def test_mistakes():
     refused("more than 16 times", "ideal", one, *["--vary=seed=1"] * 17)
     refused("has an empty name", "ideal,,ssd-page", one)
     refused("--jobs 0", "ideal", one, "--jobs", "0")
-    for option in "--record", "--wear-svg":
+    for option in "--record", "-o":
         refused("--vary: has several results, and %s is one file" % option, "ideal", one, option,
                 "x", "--vary", "seed=1,2")
         refused("several profiles: has several results", "ideal,ssd-page", one, option, "x")

@@ -145,11 +145,20 @@ static size_t name_length(const struct tool_option *o)
     return strcspn(o->name, "=");
 }
 
+/* Whether two names of options are the same: - and _ are, as in names of keys and parameters. */
+static bool same_name(const char *a, const char *b, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if ((a[i] == '_' ? '-' : a[i]) != (b[i] == '_' ? '-' : b[i]))
+            return false;
+    return true;
+}
+
 static const struct tool_option *find_option(const struct tool_option *options, const char *name,
                                              size_t len)
 {
     for (const struct tool_option *o = options; o && o->name; o++)
-        if (name_length(o) == len && memcmp(o->name, name, len) == 0)
+        if (name_length(o) == len && same_name(o->name, name, len))
             return o;
     return NULL;
 }

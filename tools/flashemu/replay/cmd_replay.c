@@ -27,7 +27,7 @@ static const char replay_help[] =
     "- (standard input), gen:PATTERN[,KEY=VALUE...] (see flashemu gen --patterns), or a\n"
     "recording of a filesystem: rec:NAME[,start=SECTOR][,measure=PHASE][,pace=R] moves its\n"
     "partition, counts one phase after those in front of it have run, and lets the host think R\n"
-    "times as long as the recorded one, 0 by default (see flashemu-lab(1)).\n\n"
+    "times as long as the recorded one, 0 by default (see flashemu-lab-record(1)).\n\n"
     "  --against TRACE      says how near the device comes to one that was asked this and whose times\n"
     "                       are in TRACE: a table by kind of request, the worst kind, and a score,\n"
     "                       which is 0 for the device itself.  Goes with --vary\n"
@@ -50,7 +50,7 @@ static const char replay_help[] =
     "  --wrap               takes offsets behind the end modulo the capacity\n"
     "  --drop-trim          leaves out trims if the device does not offer them\n"
     "  --record FILE        writes the requests with their completions\n"
-    "  --wear-svg FILE      draws how worn each block is at the end\n"
+    "  -o, --output FILE    draws how worn each block is at the end, as SVG\n"
     "  --force              replaces FILE whatever it is, except an input\n"
     "  --from FORMAT, --from-device NAME, --event LETTER    as in flashemu trace\n";
 
@@ -108,7 +108,7 @@ static int refuse_beside_against(const struct command *c)
     } others[] = {
         {"--warmup", c->warmup},          {"--each", c->each},       {"--until", c->until},
         {"--depth", c->depth_text},       {"--timed", c->opt.timed}, {"--payload", c->payload},
-        {"--wrap", c->opt.wrap},          {"--record", c->record},   {"--wear-svg", c->wear_svg},
+        {"--wrap", c->opt.wrap},          {"--record", c->record},   {"-o", c->wear_svg},
         {"--drop-trim", c->opt.drop_trim},
     };
 
@@ -208,9 +208,9 @@ static int refuse_shared_files(const struct command *c, uint32_t n_runs, struct 
     const char *option = c->each ? "each" : c->vary_words[0] ? "vary" : NULL;
 
     if (c->record || c->wear_svg)
-        return fe_err_set(err, EINVAL, "%s%s: has several results, and --%s is one file",
+        return fe_err_set(err, EINVAL, "%s%s: has several results, and %s is one file",
                           option ? "--" : "several profiles", option ? option : "",
-                          c->record ? "record" : "wear-svg");
+                          c->record ? "--record" : "-o");
     bool reads = n_runs > 1 && c->warmup && strcmp(c->warmup, "-") == 0;
     uint32_t n_reads_of_one = c->each ? n_runs / c->n_traces : n_runs;
     for (uint32_t i = 0; i < c->n_traces; i++)
@@ -267,7 +267,8 @@ static int parse_command(struct command *c, int argc, char **argv, int *ret_code
         {"wrap", 0, &c->opt.wrap, NULL},
         {"drop-trim", 0, &c->opt.drop_trim, NULL},
         {"record=FILE", 0, NULL, &c->record},
-        {"wear-svg=FILE", 0, NULL, &c->wear_svg},
+        {"output=FILE", 'o', NULL, &c->wear_svg},
+        {"wear-svg=FILE", 0, NULL, &c->wear_svg}, /* its older name */
         {"force", 0, &output_force, NULL},
         {"from=FORMAT", 0, NULL, &c->format},
         {"format=FORMAT", 0, NULL, &c->format}, /* its older name */
@@ -294,7 +295,7 @@ static int parse_command(struct command *c, int argc, char **argv, int *ret_code
     c->n_abreast = pool_processors();
     if (c->jobs_text && !tool_number("--jobs", c->jobs_text, 1, 4096, &c->n_abreast))
         return -1;
-    if (!is_file("--record", c->record) || !is_file("--wear-svg", c->wear_svg))
+    if (!is_file("--record", c->record) || !is_file("-o", c->wear_svg))
         return -1;
     c->trace.marks = true;
     c->opt.depth = (uint32_t)depth;

@@ -43,6 +43,13 @@ def _version() -> int:
     return 0
 
 
+def _spelt(parser: argparse.ArgumentParser, word: str) -> str:
+    """A word, with - for _ in the name of an option."""
+    name, is_, value = word.partition("=")
+    known = name.replace("_", "-")
+    return known + is_ + value if known in parser._option_string_actions else word
+
+
 def _parsed(parser: argparse.ArgumentParser, argv: Sequence[str]) -> argparse.Namespace:
     """The arguments of a command; options may stand between operands.  What `job` has behind -- is
     a command, whatever it looks like, so it is not argparse's."""
@@ -50,7 +57,7 @@ def _parsed(parser: argparse.ArgumentParser, argv: Sequence[str]) -> argparse.Na
     if parser.get_default("command_behind") and "--" in words:
         at = words.index("--")
         words, command = words[:at], words[at + 1:]
-    arguments = parser.parse_intermixed_args(words)
+    arguments = parser.parse_intermixed_args([_spelt(parser, word) for word in words])
     arguments.command_behind = command
     return arguments
 

@@ -27,7 +27,7 @@ from ..runs.run import Json, Run
 
 NAME = "sampled.csv"
 _LAST = "difference"
-# Why a shipped sample is so far off, by its recording and device; flashemu-lab(1) has more.
+# Why a shipped sample is so far off, by its recording and device; flashemu-lab-record(1) has more.
 _WHY = {("f2fs-large", "sandisk-sd4gb"):
         "in four of ten runs the kernel's requests made this card copy whole units again and "
         "again, and in the others the replay was exact"}

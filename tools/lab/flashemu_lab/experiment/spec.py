@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """An experiment file as a value.
 
-The file is TOML.  `flashemu-lab(1)` describes it, and the shipped ones are examples.
+The file is TOML.  `flashemu-experiment(5)` describes it, and the shipped ones are examples.
 
     name, title, question           text
     [factors]      NAME = [level, ...]        what is varied: every combination is run

@@ -120,7 +120,7 @@ def _nothing(log: Log) -> str:
         return "no result can be taken; " + "; ".join(shown + ([f"and {more} more"] if more else
                                                                []))
     return ("no line is a result of flashbench, fio, iozone, hdparm -t, dd or another program that "
-            "is read, see flashemu-lab(1), and it is no table, whose first line is such as "
+            "is read, see flashemu-lab-probe(1), and it is no table, whose first line is such as "
             f"program,op,block,value,unit; {len(log.skipped)} lines were skipped")
 
 
