@@ -32,9 +32,10 @@ WORK += [f"rec:{name},start=8192,measure=write" for name in
          ("ext4-database", "ext4-small", "vfat-small", "vfat-streams", "f2fs-database")]
 
 
-def measured(tool, profile, used):
-    """What `probe` measures."""
-    found, failure, capacity = probe_truth.through_nbd(tool, f"profile={profile}", used)
+def measured(tool, profile, used, trace):
+    """What `probe` measures; what it asks goes to the file `trace`."""
+    found, failure, capacity = probe_truth.through_nbd(tool, f"profile={profile}", used,
+                                                       trace=trace)
     if failure:
         sys.exit(failure)
     return Measurement(tuple(found.points), profile, capacity)
@@ -47,10 +48,11 @@ def busy(tool, profile, work, used):
 
 
 def clone(tool, profile, budget, jobs, used):
-    whole = measured(tool, profile, used)
-    m = rules.fittable(whole)
-    found = fitting.fit(tool, m, budget, 1, jobs, whole=whole)
     with tempfile.TemporaryDirectory() as folder:
+        trace = Path(folder) / "clone.trace"
+        whole = measured(tool, profile, used, trace)
+        m = rules.fittable(whole)
+        found = fitting.fit(tool, m, budget, 1, jobs, whole=whole, conversation=trace)
         path = Path(folder) / "clone.ini"
         path.write_text(fit_result.profile(found, m, "probe", "clones.py"), encoding="utf-8")
         shares = {work: busy(tool, str(path), work, used) / busy(tool, profile, work, used)
@@ -58,6 +60,8 @@ def clone(tool, profile, budget, jobs, used):
     return {"profile": profile, "structure": fit_result.structure_text(found.structure),
             "keys": model.changes(found.keys()), "median": round(found.all.median, 4),
             "near": round(found.all.near, 3),
+            "rivals": [(round(r.score, 4), fit_result.structure_text(r.fit.structure))
+                       for r in found.rivals],
             "shares": {work: round(share, 3) for work, share in shares.items()},
             "within_5_percent": sum(abs(math.log(s)) <= math.log(1.05) for s in shares.values())}
 

@@ -39,7 +39,7 @@ HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path[:0] = [os.path.join(HERE, "../../tools/lab"), os.path.join(HERE, "../lib/py")]
 
 from flashemu_lab.fit import compare  # noqa: E402
-from flashemu_lab.probe import findings, session  # noqa: E402
+from flashemu_lab.probe import conversation, findings, session  # noqa: E402
 from flashemu_lab.probe.budget import Budget  # noqa: E402
 from flashemu_lab.probe.tests import behaviour  # noqa: E402
 from flashemu_lab.probe.datasheet import to_json  # noqa: E402
@@ -232,16 +232,20 @@ class Device:
         return known
 
 
-def through_nbd(tool, *words):
-    """What `probe` finds on a server with these words, why it ended early, and the capacity."""
+def through_nbd(tool, *words, trace=None):
+    """What `probe` finds on a server with these words, why it ended early, and the capacity.  What
+    it asks goes to the file `trace`."""
     from flashemu_server import Server  # wants a plugin, which the rest does not
     with Server(*words, "clock=virtual", options=("-t", "1")) as server:
         target = NbdTarget(server.uri, True)
+        heard = trace and conversation.begun(trace, tool.version, server.uri, target.capacity)
         run = session.Probe(tool, target, DeviceClock(server.control),
                           Wishes(target.capacity, False, target.can_trim, False),
-                          Budget(), lambda found: None, lambda place, what: None, Found())
+                          Budget(), lambda found: None, lambda place, what: None, Found(), heard)
         run.run()
         target.close()
+        if heard:
+            heard.end()
     findings.judge(run.found)
     return run.found, run.failure, target.capacity
 

@@ -275,7 +275,8 @@ class Searches:
         self.budgets = []
         self.said = []
 
-    def __call__(self, comparer, m, budget, seed, told, whole):
+    def __call__(self, comparer, m, budget, seed, told, whole, conversation):
+        assert conversation is None
         self.budgets.append(budget)
         told("times", 0.5)
         return self
@@ -309,7 +310,8 @@ def test_a_search_that_has_not_come_near_is_followed_by_a_larger_one():
 def test_only_the_default_budget_has_a_larger_search():
     asked, kept = [], fitting.fit
 
-    def fit(tool, m, comparisons, *rest):
+    def fit(tool, m, comparisons, *rest, conversation):
+        assert conversation is None
         asked.append((comparisons, rest[-1]))
         s = Structure("page", 512 * MIB, 16384)   # has no units that somebody could have taken
         return fitting.Fitted(s, [t.least for t in times_of(s)], [], [], {}, {})

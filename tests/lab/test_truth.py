@@ -4,11 +4,15 @@
 
 A shipped profile is served and measured by `probe`, and so are drawn devices without a server.  Then
 their own parameters are judged as a fit judges any others, by the points that a fit compares: there
-is no error, because what is not compared is done as well.  With --all, each device of FIT.md.
+is no error, because what is not compared is done as well.  And by the whole conversation, of which
+the score is exactly 0.  With --all, each device of FIT.md, and more drawn ones, these through a
+server as well.
 """
 
+import json
 import os
 import sys
+from pathlib import Path
 
 sys.argv, ALL = sys.argv[:1], "--all" in sys.argv
 
@@ -53,12 +57,20 @@ def right(name, off):
         assert error < (0.01 if p.procedure == "seq-read" else 1e-6), (name, error, p.text())
 
 
+def score(trace, profile, *changes):
+    return json.loads(Tool().ask("replay", profile, *changes, "--against", str(trace), "--json"))
+
+
 def test_shipped_devices():
     if "FLASHEMU_PLUGIN" not in os.environ:
         return
     for name in SHIPPED if ALL else ("sandisk-su04g",):
-        found, failure, capacity = probe_truth.through_nbd(Tool(), f"profile={name}", FULL)
+        trace = Path(f"{name}.trace")
+        found, failure, capacity = probe_truth.through_nbd(Tool(), f"profile={name}", FULL,
+                                                           trace=trace)
         assert not failure, failure
+        o = score(trace, name, FULL)
+        assert o["score"] == 0 and o["requests"] > 5000, (name, o)
         off, share = judged(Measurement(tuple(found.points), name, capacity), name,
                             changes=[FULL])
         assert 0.7 < share < 1, share
@@ -72,6 +84,20 @@ def test_drawn_devices():
         whole = fit_truth.probe(Tool(), s, values)
         off, _ = judged(whole, "", s.strategy, model.changes(model.profile_keys(s, values)))
         right(number, off)
+        if ALL and "FLASHEMU_PLUGIN" in os.environ:
+            _talked(number, s.strategy, model.profile_keys(s, values))
+
+
+def _talked(number, strategy, keys):
+    """A drawn device, through a server."""
+    profile, trace = Path("drawn.ini"), Path(f"{number}.trace")
+    profile.write_text(compare.BASE.format(strategy=strategy))
+    changes = [c for c in model.changes(keys) if not c.startswith("ftl.type=")]
+    _, failure, _ = probe_truth.through_nbd(Tool(), f"profile={profile.resolve()}", *changes,
+                                            trace=trace)
+    assert not failure, failure
+    o = score(trace, str(profile), *changes)
+    assert o["score"] == 0, (number, o["score"], o["worst"])
 
 
 run(globals())

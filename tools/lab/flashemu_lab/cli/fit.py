@@ -16,7 +16,7 @@ from ..fit import (fit_result, fitting, refine_result, refining, relatives, rela
 from ..fit.budget import BUDGET, MORE, QUICK
 from ..fit.rules import fittable
 from ..measurement import figures, schema
-from ..probe import next_step, session, speaking
+from ..probe import conversation, next_step, session, speaking
 from ..runs.program import Tool
 from . import outputs
 
@@ -73,12 +73,24 @@ def fit_measurement(tool: Tool, path: Path, arguments: argparse.Namespace, seed:
     try:
         if relatives.begins(found, whole):
             return found, relatives.fit(tool, found, budget, seed, jobs, told, whole)
-        fit = fitting.fit(tool, found, budget, seed, jobs, told, whole, more)
+        fit = fitting.fit(tool, found, budget, seed, jobs, told, whole, more,
+                          conversation=_conversation(path, whole))
         fit.speaks = speaking.told(whole.points)
         taken.name_devices(tool, found, fit, jobs, whole)
         return found, fit
     finally:
         note.end()
+
+
+def _conversation(path: Path, m: schema.Measurement) -> Path | None:
+    """What a probe has asked, beside its measurement, if that is there and whole."""
+    trace = conversation.beside(path)
+    if not m.made_by.startswith(session.MADE_BY) or not trace.exists():
+        return None
+    if not conversation.is_whole(trace, m.capacity):
+        raise LabError(f"{trace}: is not the whole conversation of {path}: its end is missing, or "
+                       "it is of another device; move it away to fit without it")
+    return trace
 
 
 def budget_of(arguments: argparse.Namespace) -> int:

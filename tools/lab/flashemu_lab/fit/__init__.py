@@ -10,6 +10,7 @@
     compare           many sets of parameters against one measurement
     descent           bounded least squares where each set of numbers takes a comparison
     search            the structure and the times that come nearest
+    judging           rivals judged by all that a probe asked
     kinds             how near it comes, by kind of request
     fitting           from a measurement to a fitted device
     fit_result        its profile and its page

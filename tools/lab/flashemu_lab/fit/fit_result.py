@@ -307,6 +307,7 @@ def sentences(f: Fitted, m: Measurement) -> list[str]:
             f"The model cannot do what this device did: {sentence(f)}, where at most "
             f"{100 * GOOD_MEDIAN:.0f} % and at least {100 * GOOD_SHARE:.0f} % would be good.",
             structure_text(f.structure, lambda key: bool(untold(f, m, key)))]
+    told += by_conversation(f)
     told += [f"A fit of the times without {name} predicts that with {errors_text(e)}."
              for name, e in f.held]
     unknown = [t.key for t in times_of(f.structure) if f.intervals.get(t.key) is None]
@@ -314,6 +315,19 @@ def sentences(f: Fitted, m: Measurement) -> list[str]:
         told.append(f"Not identifiable from these data: {listed(unknown)}.")
     told += [f"The model cannot do this: {text}." for text in misses(f, m)]
     return told + missing(m)
+
+
+def by_conversation(f: Fitted) -> list[str]:
+    """How near it comes to all that was asked, and which structure came next."""
+    if not f.rivals:
+        return []
+    first, *others = f.rivals
+    told = [f"Judged by all that the device was asked, it scores {first.score:.3f}, where the "
+            f"device itself has 0; it is farthest off at {first.worst}."]
+    if others and math.isfinite(others[0].score):
+        told.append(f"Next comes, with {others[0].score:.3f}: "
+                    f"{structure_text(others[0].fit.structure)}")
+    return told
 
 
 def missing(m: Measurement) -> list[str]:
@@ -400,6 +414,10 @@ def to_json(f: Fitted, m: Measurement, source: str, made_by: str) -> str:
         "intervals": f.intervals, "as_good": f.as_good, "comparisons": f.comparisons,
         "candidates": [{"structure": structure_text(t.structure), "error": t.error}
                        for t in f.tried],
+        "rivals": [{"structure": structure_text(r.fit.structure),
+                    "score": r.score if math.isfinite(r.score) else None,
+                    "worst": r.worst, "worst_error": r.error if math.isfinite(r.error) else None}
+                   for r in f.rivals],
         "points": points_json(m, f.measured, f.errors)},
         indent=1, ensure_ascii=False) + "\n"
 

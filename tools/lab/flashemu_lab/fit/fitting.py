@@ -25,6 +25,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
+from pathlib import Path
 from statistics import median
 from typing import Any, Callable, Sequence
 
@@ -36,6 +37,7 @@ from ..probe import speaking
 from ..runs.program import Tool
 from .compare import Comparer, Question, affordable, log_errors
 from .descent import spreads
+from .judging import Conversation, Rival
 from .kinds import Kind, kinds
 from .model import Structure, Time, changes, price, profile_keys, times_of
 from .rows_in_order import shows_random_order, shows_units
@@ -57,6 +59,8 @@ _FIRST_CLIMBS, _EACH, _EACH_MORE = 6, 200, 333
 _ROUND_PARTS = (4, 6, 8)
 # Of how many of the best other climbs a climb may take something.
 _OTHERS = 2
+# How many others get times of their own before all are judged by the conversation.
+_RIVALS = 2
 # If nothing was written in random order, a map by pages is chosen, or else groups, or else units
 # that spill, unless the typical error is so many times that of the best structure.
 _EXPLAIN = 1.25
@@ -131,6 +135,8 @@ class Fitted(Judged):
     error       the typical error of the search (search.Fit)
     speaks      what the points speak about; None: nobody has asked
     taken       for keys about which they do not, the shipped device that has the same value
+    rivals      those that were judged by the whole conversation, this one first; none if there is
+                no conversation
     """
 
     structure: Structure
@@ -146,6 +152,7 @@ class Fitted(Judged):
     speaks: speaking.Told | None = None
     taken: dict[str, str] = field(default_factory=dict)
     points: tuple[Point, ...] = ()
+    rivals: list[Rival] = field(default_factory=list)
 
     @property
     def is_near(self) -> bool:
@@ -225,7 +232,9 @@ class Fitting:
     """One measurement and a budget."""
 
     def __init__(self, comparer: Comparer, m: Measurement, budget: int, seed: int,
-                 told: Told = lambda what, error: None, whole: Measurement | None = None) -> None:
+                 told: Told = lambda what, error: None, whole: Measurement | None = None,
+                 conversation: Conversation | None = None) -> None:
+        self._conversation = conversation
         self._comparer = comparer
         self._m = m
         self._budget = budget
@@ -235,6 +244,7 @@ class Fitting:
         self._starts = candidates(whole or m)
         self._coarse, self._weights = self._comparable()
 
+    _climbs: Sequence[Climb] = ()   # where they ended, the nearest one first
     # what takes too long to be done, for the candidates and afterwards
     _undone: tuple[Sequence[int], Sequence[int]] = ((), ())
 
@@ -267,18 +277,39 @@ class Fitting:
         tried = self._candidates()
         self._best = math.inf
         best, left = self._climbed(tried)
+        others = [c.fit for c in self._climbs if c.fit is not best]
         search = self._search("the rest", self._weights, self._budget // 20)
         best = search.rest(best, self._seed)
         search = self._search("times", self._weights, self._budget // 12 + left + search.left)
         best = min(best, search.times(best, 4), key=lambda f: f.error)
         self._best = best.error
         best = self._last_look(best)
-        search = self._search("times", self._weights, self._budget // 20 + search.left)
+        best = self._finished(best, search.left)
+        rivals = self._ranked([best, *others]) if self._conversation else []
+        if rivals and rivals[0].fit is not best:
+            best = rivals[0].fit
+        return self._judged(best, tried, rivals)
+
+    def _finished(self, best: Fit, more: int = 0) -> Fit:
+        """A fit with times that meet more points, and without those that none needs."""
+        search = self._search("times", self._weights, self._budget // 20 + more)
         best = search.sharpened(best)
         # each round tries one time less than the round before
         most = (len(best.x) + 1)**2 // 2
         search = self._search("times", self._weights, most * price([best.structure]))
-        return self._judged(search.without(best), tried)
+        return search.without(best)
+
+    def _ranked(self, fits: Sequence[Fit]) -> list[Rival]:
+        """The result and its rivals, each a structure of its own, by the whole conversation.  The
+        nearest rivals get times as the result did, so that they are not behind by these."""
+        assert self._conversation
+        apart: dict[Structure, Fit] = {}
+        for f in fits:
+            apart.setdefault(f.structure, f)
+        first, *rest = apart.values()
+        judged = self._conversation.judge(rest)[:_RIVALS] if rest else []
+        better = self._comparer.side_by_side(self._finished, [r.fit for r in judged])
+        return self._conversation.judge([first, *better])
 
     def _last_look(self, best: Fit) -> Fit:
         """The nearest neighbour with times of its own, as long as that is better: a climb has tried
@@ -304,7 +335,7 @@ class Fitting:
         number = max(min(self._budget // _EACH, _FIRST_CLIMBS), self._budget // _EACH_MORE, 2)
         begun = _each_sort_first(tried)[:number]
         search = self._search("structure", self._weights, price(f.structure for f in begun))
-        climbs = [Climb(f) for f in search.judge(begun)]
+        every = climbs = [Climb(f) for f in search.judge(begun)]
         left = 0
         for part in _ROUND_PARTS:
             climbs = self._going_on(climbs, number)
@@ -315,6 +346,7 @@ class Fitting:
             left = sum(self._comparer.side_by_side(partial(self._climb, share), climbs))
             self._best = min(self._best, *(c.fit.error for c in climbs))
             number = (number + 1) // 2
+        self._climbs = _nearest(every)
         return self._simplest(climbs), left
 
     def _going_on(self, climbs: Sequence[Climb], number: int) -> list[Climb]:
@@ -385,11 +417,11 @@ class Fitting:
         """A candidate after some descents, with a share of the comparisons."""
         return self._search("candidates", self._coarse, share).times(one, descents, False)
 
-    def _judged(self, best: Fit, tried: list[Fit]) -> Fitted:
+    def _judged(self, best: Fit, tried: list[Fit], rivals: list[Rival]) -> Fitted:
         answer = self._comparer.ask([question(best)])[0]
         result = Fitted(best.structure, best.values(), log_errors(answer, self._m),
                         list(answer.measured), {}, {}, tried=tried, error=best.error,
-                        points=self._m.points)
+                        points=self._m.points, rivals=rivals)
         result.intervals = self._intervals(best)
         result.as_good = self._as_good(best)
         result.held = self._held(best)
@@ -460,18 +492,20 @@ class Fitting:
 
 def fit(tool: Tool, m: Measurement, budget: int, seed: int, jobs: int,
         told: Told = lambda what, error: None, whole: Measurement | None = None,
-        more: int = 0) -> Fitted:
+        more: int = 0, conversation: Path | None = None) -> Fitted:
     """The device that comes nearest to a measurement.  If that is only what a fit can use of a
     `whole` one (`rules.fittable`), the rules look at all of it, and all of it is done.  A search
-    that has not come near is followed by one with a budget of `more`, unless that is 0."""
+    that has not come near is followed by one with a budget of `more`, unless that is 0.  With the
+    `conversation` of a probe, rivals are ranked by it."""
+    talk = Conversation(tool, conversation, jobs) if conversation else None
 
     def told_again(what: str, error: float) -> None:
         told(f"a larger search, {what}", error)
 
     with Comparer(tool, m, jobs, whole=whole) as comparer:
-        found = Fitting(comparer, m, budget, seed, told, whole).run()
+        found = Fitting(comparer, m, budget, seed, told, whole, talk).run()
         if more and not found.is_near:
-            again = Fitting(comparer, m, more, seed, told_again, whole).run()
-            found = min(found, again, key=lambda f: f.error)
+            again = Fitting(comparer, m, more, seed, told_again, whole, talk).run()
+            found = min(found, again, key=lambda f: f.rivals[0].score if f.rivals else f.error)
             found.comparisons = comparer.asked
         return found

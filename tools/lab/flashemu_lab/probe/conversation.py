@@ -115,6 +115,20 @@ def begun(path: Path, version: str, device: str, capacity: int) -> Conversation:
     return Conversation(path)
 
 
+def is_whole(path: Path, capacity: int | None) -> bool:
+    """Whether a file is a whole conversation with a device of this capacity; LabError if it cannot
+    be read."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(_TAIL).decode("utf-8", "replace")
+            file.seek(-min(_TAIL, os.fstat(file.fileno()).st_size), os.SEEK_END)
+            tail = file.read().decode("utf-8", "replace")
+    except OSError as e:
+        raise LabError(f"{path}: {e.strerror}") from None
+    return (head.startswith(_FIRST) and f"\n# capacity: {capacity}\n" in head
+            and tail.endswith(f"\n{_END}"))
+
+
 def resumed(path: Path) -> Conversation | None:
     """One that goes on; None if it is not whole, or not there."""
     try:
