@@ -56,6 +56,17 @@ struct fe_manners_params {
     uint64_t gone_ns, gone_request; /* after that request it leaves the bus; 0: never */
 };
 
+/* What may come of a sector that was not flushed when power failed, where no device is asked: the old or
+ * the new one, and besides them this. */
+enum fe_cut_sector {
+    FE_CUT_SECTOR_WHOLE, /* nothing else */
+    FE_CUT_SECTOR_TORN,  /* the first half of the new one, and the second half of the old one */
+    FE_CUT_SECTOR_GARBAGE,
+    FE_CUT_SECTOR_UNREADABLE,
+    FE_CUT_SECTOR_ANY,   /* each of these */
+    FE_N_CUT_SECTORS,
+};
+
 /* The keys of [faults] that concern power. */
 struct fe_power_params {
     uint64_t cut_ppm;      /* share of the host's writes during which power fails */
@@ -65,6 +76,7 @@ struct fe_power_params {
     uint64_t map_lost_ppm; /* share of cuts after which the device comes back empty */
     uint64_t stale_ppm;    /* share of pages that come back as an older copy, if there is one */
     uint64_t dead_ppm;     /* share of cuts after which the device does not come back */
+    uint32_t sector;       /* enum fe_cut_sector */
 };
 
 /* A line of [provenance] or [fidelity].  The profile owns the texts; notes stand in the order of

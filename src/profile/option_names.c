@@ -111,3 +111,13 @@ const char *fe_name_life_shape(uint32_t i)
     };
     return i < FE_N_LIFE_SHAPES ? names[i] : NULL;
 }
+
+const char *fe_name_cut_sector(uint32_t i)
+{
+    static const char *const names[FE_N_CUT_SECTORS] = {
+        [FE_CUT_SECTOR_WHOLE] = "whole", [FE_CUT_SECTOR_TORN] = "torn",
+        [FE_CUT_SECTOR_GARBAGE] = "garbage", [FE_CUT_SECTOR_UNREADABLE] = "unreadable",
+        [FE_CUT_SECTOR_ANY] = "any",
+    };
+    return i < FE_N_CUT_SECTORS ? names[i] : NULL;
+}

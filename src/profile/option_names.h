@@ -20,5 +20,6 @@ const char *fe_name_ftl(uint32_t i);
 const char *fe_name_beyond(uint32_t i);
 const char *fe_name_end_of_life(uint32_t i);
 const char *fe_name_life_shape(uint32_t i);
+const char *fe_name_cut_sector(uint32_t i);
 
 #endif

@@ -114,6 +114,26 @@ def good_or_broken(*words):
     return json.loads(out)
 
 
+def test_what_no_device_is_asked_for():
+    """A cache that is safe saves a program that misses a flush.  Not any device would."""
+    words = ("crash", *DEVICE, "cache.volatile=no", "faults.cut_sector=torn", "--run",
+             program("work", "no-flush"), "--check", program("check", "no-flush"), "--second", "0",
+             "-o", "out", "--subsets", "40")
+    code, out, err = lab(*words)
+    assert code == 0 and err == "" and out.startswith("No promise is broken in "), (code, out, err)
+    result = json.loads(read("out/results.json"))
+    broken = result["any_device"]["broken"]
+    assert broken and result["any_device"]["kept"] > 0 and result["broken"] == []
+    assert re.search(r"Without a device: 40 draws .* a promise is broken in %d of them, the first %s: "
+                     % (len(broken), broken[0]["id"]), " ".join(result["conclusion"])), result["conclusion"]
+    assert "Without a device: any part of what was not flushed" in read("out/index.html")
+    code, out, err = lab("crash", "--state", broken[0]["id"], "-o", "out")
+    assert code == 1 and out.startswith(broken[0]["id"] + ": broken, the check ended with exit code 1"), out
+    assert lab(*words, "--strict")[0] == 1
+    bad("--strict needs --subsets", "crash", *DEVICE, "--work", "log", "--strict")
+    bad("--subsets needs --run", "crash", "ssd-page", "--subsets", "5")
+
+
 def test_several_devices():
     words = ("crash", "ssd-page", "raspberrypi32g", "size=16M", "cache.size=64K", "device.used=0",
              "--work", "updater-unordered", "--second", "0", "--cuts", "12", "-o", "out")

@@ -26,6 +26,8 @@ static const char cuts_help[] =
     "  --behind N           tries only instants behind so many marks (0)\n"
     "  --second N           one cut of N is cut again at every operation of its recovery (8);\n"
     "                       0: none\n"
+    "  --subsets N          draws N states besides, of which no device is asked: any part of what was\n"
+    "                       not flushed, as faults.cut_sector says (0)\n"
     "  --states FILE        writes each state, as a line of JSON with the difference from what the\n"
     "                       host had written, and its bytes to FILE.data\n"
     "  --state ID           writes one state to the image -o FILE\n"
@@ -35,13 +37,13 @@ static const char cuts_help[] =
     "  --json               prints the numbers as JSON\n";
 
 struct cuts_command {
-    const char *profile, *trace, *data, *cuts, *second, *behind, *states, *state, *output, *jobs_text;
+    const char *profile, *trace, *data, *cuts, *second, *behind, *subsets, *states, *state, *output, *jobs_text;
     const char **overrides;
     uint32_t n_overrides;
     char *capacity;
     struct fe_device_options device;
     bool timed, json;
-    uint64_t wanted, n_second, n_behind, jobs;
+    uint64_t wanted, n_second, n_behind, n_subsets, jobs;
 };
 
 static int make_device(void *ctx, struct fe_device **ret, struct fe_err *err)
@@ -83,19 +85,31 @@ static int hash_of(const struct cuts_command *c, const struct cuts_work *work,
 
 /* --- one state --- */
 
+/* Reads a sector of the state. */
+static int read_state(const struct cuts_walk *w, uint64_t at, uint32_t size, uint8_t *buf, bool *ret_reads,
+                      struct fe_err *err)
+{
+    struct fe_request q = {.type = FE_REQ_READ, .offset = at, .len = size, .buf = buf};
+    struct fe_reply reply;
+    if (w->any)
+        return cuts_walk_sector(w, at / size, buf, ret_reads, err);
+    int r = fe_device_submit(w->dev, fe_device_now(w->dev), &q, &reply);
+    *ret_reads = r == 0 && (reply.status == FE_OK || reply.status == FE_CORRECTED);
+    return r == 0 ? 0 : fe_err_set(err, EIO, "the state cannot be read at %" PRIu64, at);
+}
+
 static int write_image(const struct cuts_walk *w, FILE *out, const char *name, json_t *unreadable,
                        struct fe_err *err)
 {
     uint32_t size = fe_device_profile(w->dev)->device.sector_size;
     uint64_t capacity = fe_device_capacity(w->dev), first = 0, n_bad = 0;
     uint8_t *buf = malloc(size);
-    struct fe_reply reply;
-    bool good = buf != NULL;
+    bool good = buf != NULL, reads = false;
+    int r = 0;
     errno = ENOMEM;
     for (uint64_t at = 0; at < capacity && good; at += size) {
-        struct fe_request q = {.type = FE_REQ_READ, .offset = at, .len = size, .buf = buf};
-        good = fe_device_submit(w->dev, fe_device_now(w->dev), &q, &reply) == 0;
-        bool reads = reply.status == FE_OK || reply.status == FE_CORRECTED;
+        r = read_state(w, at, size, buf, &reads, err);
+        good = r == 0;
         if (!reads && n_bad++ == 0)
             first = at;
         if ((reads || at + size == capacity) && n_bad) {
@@ -109,7 +123,7 @@ static int write_image(const struct cuts_walk *w, FILE *out, const char *name, j
     }
     good = good && fflush(out) == 0 && ftruncate(fileno(out), (off_t)capacity) == 0;
     free(buf);
-    return good ? 0 : fe_err_set(err, errno, "%s: %s", name, strerror(errno));
+    return good || r < 0 ? r : fe_err_set(err, errno, "%s: %s", name, strerror(errno));
 }
 
 static int print_found(const struct cuts_command *c, const struct cuts_found *f, json_t *unreadable)
@@ -152,6 +166,7 @@ static int make_state(const struct cuts_command *c, struct cuts_walk *w, const c
     if (r == 0)
         r = write_image(w, out.file, c->output, unreadable, err);
     r = output_close(&out, r, err);
+    cuts_walk_fini(w);
     fe_device_destroy(w->dev);
     int code = r == 0 ? print_found(c, &found, unreadable) : TOOL_USAGE;
     json_decref(unreadable);
@@ -172,7 +187,8 @@ static int print_result(const struct cuts_command *c, const struct cuts_work *wo
     origin.has_seed = true;
     if (c->json) {
         json_t *o = json_pack(
-            "{s:s, s:I, s:i, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s*}", "recording", r->hash,
+            "{s:s, s:I, s:I, s:I, s:i, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s*}", "recording",
+            r->hash, "subsets", (json_int_t)r->subsets, "subset_cases", (json_int_t)r->subset_cases,
             "capacity", (json_int_t)r->capacity, "requests", (int)work->n_requests, "marks", (int)work->n_marks, "instants",
             (json_int_t)r->instants, "cuts", (json_int_t)(r->tried - r->second), "second_cuts",
             (json_int_t)r->second, "states", (json_int_t)r->states, "cases", (json_int_t)r->cases,
@@ -189,6 +205,9 @@ static int print_result(const struct cuts_command *c, const struct cuts_work *wo
         printf("unreadable   %" PRIu64 " with sectors that cannot be read\n", r->unreadable);
     if (r->dead)
         printf("dead         %" PRIu64 " cuts that the device does not survive\n", r->dead);
+    if (r->subsets)
+        printf("without a device\n  drawn      %" PRIu64 "\n  states     %" PRIu64 " with their marks, "
+               "which the device does not have\n", r->subsets, r->subset_cases);
     if (r->failed)
         printf("failed       %" PRIu64 " cuts after which the device does not come back, the first "
                "%s\n", r->failed, r->first_failed);
@@ -243,7 +262,7 @@ static int run(struct cuts_command *c)
     fe_device_destroy(dev);
     struct cuts_walk w = {.work = &work, .timed = c->timed, .seed = c->device.seed, .jobs = 1,
                           .second = (uint32_t)c->n_second,
-                          .behind = (uint32_t)c->n_behind, .wanted = c->wanted, .total = UINT64_MAX};
+                          .behind = (uint32_t)c->n_behind, .subsets = c->n_subsets, .wanted = c->wanted, .total = UINT64_MAX};
     if (r == 0)
         r = code = c->state ? make_state(c, &w, hash, &err) : make_states(c, &w, hash, &err);
     cuts_work_fini(&work);
@@ -283,6 +302,7 @@ static bool take_numbers(struct cuts_command *c)
             tool_number("--cuts", c->cuts, 1, UINT32_MAX, &c->wanted)) &&
            (!c->second || tool_number("--second", c->second, 0, UINT32_MAX, &c->n_second)) &&
            (!c->behind || tool_number("--behind", c->behind, 0, UINT32_MAX, &c->n_behind)) &&
+           (!c->subsets || tool_number("--subsets", c->subsets, 0, UINT32_MAX / 2, &c->n_subsets)) &&
            (!c->jobs_text || tool_number("--jobs", c->jobs_text, 1, CUTS_MAX_JOBS, &c->jobs));
 }
 
@@ -295,6 +315,7 @@ int cmd_cuts(int argc, char **argv)
         {"cuts", 0, NULL, &c.cuts},
         {"second", 0, NULL, &c.second},
         {"behind", 0, NULL, &c.behind},
+        {"subsets", 0, NULL, &c.subsets},
         {"states=FILE", 0, NULL, &c.states},
         {"state", 0, NULL, &c.state},
         {"output=FILE", 'o', NULL, &c.output},
@@ -311,8 +332,9 @@ int cmd_cuts(int argc, char **argv)
         return tool_error("cuts: expected PROFILE and TRACE");
     if (!take_numbers(&c))
         return TOOL_USAGE;
-    if (!c.state != !c.output || (c.state && (c.states || c.behind)))
-        return tool_error("cuts: --state ID needs -o IMAGE, and neither goes with --states or --behind");
+    if (!c.state != !c.output || (c.state && (c.states || c.behind || c.subsets)))
+        return tool_error("cuts: --state ID needs -o IMAGE, and neither goes with --states, --behind or "
+                          "--subsets");
     if (c.output && strcmp(c.output, "-") == 0)
         return tool_error("cuts: -o -: must be a file");
     c.profile = argv[1];

@@ -6,7 +6,9 @@
  *     view      what the host has written so far     view.c
  *     walk      the device does the work; at each    walk.c
  *               instant a child cuts its power
- *     states    what the children found, once        states.c
+ *     subsets   what a host must expect of any       subsets.c
+ *               device
+ *     states    what was found, once                 states.c
  *
  * A cut has an id, HASH:REQUEST:OP:OUTCOME[:OP:OUTCOME].  HASH names the recording, the device and the
  * way of the replay, so an id that is given to another one is refused.  REQUEST counts from 1; 0 is
@@ -14,6 +16,9 @@
  * OUTCOME are as device/cuts.h has them.  OP `end` is the instant at which the next request would
  * arrive, or at which the last one is answered, and `idle` is long after that; both have no
  * outcome.  The second pair is a cut while the device recovers.
+ *
+ * A second sort of states asks no device (subsets.c).  Its ids are HASH:REQUEST:any:N, with which
+ * this request has just arrived, and HASH:REQUEST:last:N, after all of them.
  */
 #ifndef FLASHEMU_CUTS_H
 #define FLASHEMU_CUTS_H
@@ -64,11 +69,20 @@ struct fe_digest cuts_view_differ(const struct cuts_view *v, struct fe_digest su
                                   struct fe_digest is);
 extern const struct fe_digest cuts_unreadable; /* of a sector that cannot be read */
 
-enum { CUTS_END = FE_CUTS_NO_OP, CUTS_IDLE = FE_CUTS_NO_OP - 1, CUTS_NO_SECOND = FE_CUTS_NO_OP - 2 };
+enum {
+    CUTS_END = FE_CUTS_NO_OP,
+    CUTS_IDLE = FE_CUTS_NO_OP - 1,
+    CUTS_NO_SECOND = FE_CUTS_NO_OP - 2,
+    CUTS_ANY = FE_CUTS_NO_OP - 3, /* the outcome is the number of a draw */
+    CUTS_LAST = FE_CUTS_NO_OP - 4,
+};
 
 struct cuts_id {
     uint32_t request, op, outcome, op2, outcome2;
 };
+
+/* Whether it is of a state that no device was asked for. */
+bool cuts_is_subset(const struct cuts_id *id);
 
 enum { CUTS_ID_MAX = 96 };
 
@@ -99,6 +113,7 @@ struct cuts_found {
     struct fe_digest hash;
 };
 
+struct cuts_subsets;
 struct cuts_walk {
     const struct cuts_work *work;
     struct fe_device *dev;
@@ -109,14 +124,18 @@ struct cuts_walk {
     uint32_t behind;       /* looks only at instants behind so many marks */
     uint32_t job, jobs;    /* looks at windows of number job, job + jobs, ... */
     uint64_t wanted, total; /* of `total` instants so many are tried, evenly */
+    uint64_t subsets, places_of_subsets; /* so many states of the second sort, spread evenly over
+                                            as many instants at which something is not flushed */
     bool counts_only;      /* counts instants, and tries none */
     /* Whether a state was told before; from now on it was. */
-    bool (*was_told)(void *ctx, struct fe_digest hash, uint32_t marks);
+    bool (*was_told)(void *ctx, struct fe_digest hash, uint32_t marks, bool is_subset);
     void *ctx;
     FILE *out;             /* gets struct cuts_found */
 
     /* Private. */
     uint64_t n_instants;   /* so far */
+    uint64_t n_open;       /* instants so far at which something was not flushed */
+    struct cuts_subsets *any;
     uint64_t *marks;       /* when each mark was reached */
     uint32_t n_marks;
     struct fe_cuts_place *places;
@@ -136,6 +155,12 @@ int cuts_walk_run(struct cuts_walk *w, struct fe_err *err);
 int cuts_walk_to(struct cuts_walk *w, const struct cuts_id *id, struct cuts_found *ret,
                  struct fe_err *err);
 
+/* The bytes of a sector of the state of the second sort at which cuts_walk_to has stopped. */
+int cuts_walk_sector(const struct cuts_walk *w, uint64_t sector, uint8_t *buf, bool *ret_reads,
+                     struct fe_err *err);
+/* Frees what cuts_walk_to has left for it. */
+void cuts_walk_fini(struct cuts_walk *w);
+
 /* What came out. */
 struct cuts_result {
     char hash[17];
@@ -144,6 +169,7 @@ struct cuts_result {
     uint64_t states;       /* that differ in a byte */
     uint64_t cases;        /* that differ in a byte or in their marks */
     uint64_t unreadable;   /* of the cases, with a sector that cannot be read */
+    uint64_t subsets, subset_cases; /* of the second sort: drawn, and other ones than the device's */
     uint64_t dead, failed;
     char first_failed[CUTS_ID_MAX];
 };

@@ -31,6 +31,8 @@ static void put_op(char *buf, size_t len, uint32_t op, uint32_t outcome)
 {
     if (op == CUTS_END || op == CUTS_IDLE)
         snprintf(buf, len, "%s", op == CUTS_END ? "end" : "idle");
+    else if (op == CUTS_ANY || op == CUTS_LAST)
+        snprintf(buf, len, "%s:%" PRIu32, op == CUTS_ANY ? "any" : "last", outcome);
     else
         snprintf(buf, len, "%" PRIu32 ":%" PRIu32, op, outcome);
 }
@@ -55,7 +57,7 @@ static bool take_number(const char **p, uint32_t *ret)
     unsigned long long n = strtoull(*p + 1, &end, 10);
     *ret = (uint32_t)n;
     *p = end;
-    return n < CUTS_NO_SECOND;
+    return n < CUTS_LAST;
 }
 
 static bool take_op(const char **p, uint32_t *op, uint32_t *outcome)
@@ -63,14 +65,14 @@ static bool take_op(const char **p, uint32_t *op, uint32_t *outcome)
     static const struct {
         const char *text;
         uint32_t op;
-    } words[] = {{":end", CUTS_END}, {":idle", CUTS_IDLE}};
+    } words[] = {{":end", CUTS_END}, {":idle", CUTS_IDLE}, {":any", CUTS_ANY}, {":last", CUTS_LAST}};
     *outcome = 0;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 4; i++) {
         size_t len = strlen(words[i].text);
         if (strncmp(*p, words[i].text, len) == 0) {
             *op = words[i].op;
             *p += len;
-            return true;
+            return *op == CUTS_END || *op == CUTS_IDLE || take_number(p, outcome);
         }
     }
     return take_number(p, op) && take_number(p, outcome) && *outcome <= FE_CUT_DONE;
@@ -84,8 +86,8 @@ bool cuts_id_parse(const char *hash, const char *text, struct cuts_id *ret)
     if (strncmp(text, hash, len) != 0 || !take_number(&p, &ret->request) ||
         !take_op(&p, &ret->op, &ret->outcome))
         return false;
-    return *p == '\0' || (take_op(&p, &ret->op2, &ret->outcome2) && *p == '\0' &&
-                          ret->op2 < CUTS_NO_SECOND);
+    return *p == '\0' || (!cuts_is_subset(ret) && take_op(&p, &ret->op2, &ret->outcome2) && *p == '\0' &&
+                          ret->op2 < CUTS_LAST);
 }
 
 /* --- what is known --- */
@@ -102,6 +104,12 @@ struct known {
 };
 
 enum { ANY = 1, WITH = 2 };
+#define OF_SUBSETS (UINT64_C(1) << 40)
+
+static uint64_t with(uint32_t marks, bool is_subset)
+{
+    return (uint64_t)marks + WITH + (is_subset ? OF_SUBSETS : 0);
+}
 
 static size_t place_of(const struct known *k, struct fe_digest hash, uint64_t marks)
 {
@@ -152,13 +160,13 @@ struct shared {
     struct entry entries[SHARED_ROOM];
 };
 
-static bool was_told(void *ctx, struct fe_digest hash, uint32_t marks)
+static bool was_told(void *ctx, struct fe_digest hash, uint32_t marks, bool is_subset)
 {
     struct known *k = &((struct shared *)ctx)->known;
-    if (knows(k, hash, (uint64_t)marks + WITH))
+    if (knows(k, hash, with(marks, is_subset)))
         return true;
     if (2 * (k->n + 1) <= k->room)
-        (void)note(k, hash, (uint64_t)marks + WITH, NULL);
+        (void)note(k, hash, with(marks, is_subset), NULL);
     return false;
 }
 
@@ -230,8 +238,9 @@ static int print_state(struct collector *c, const struct cuts_found *f, json_t *
 {
     char id[CUTS_ID_MAX], hash[33];
     snprintf(hash, sizeof hash, "%016" PRIx64 "%016" PRIx64, f->hash.a, f->hash.b);
-    json_t *o = json_pack("{s:s, s:i, s:I, s:i, s:s, s:O, s:O, s:O}", "id",
-                          cuts_id_text(c->result->hash, &f->id, id), "request", (int)f->id.request,
+    json_t *o = json_pack("{s:s, s:s, s:i, s:I, s:i, s:s, s:O, s:O, s:O}", "id",
+                          cuts_id_text(c->result->hash, &f->id, id), "sort",
+                          cuts_is_subset(&f->id) ? "any device" : "device", "request", (int)f->id.request,
                           "time_ns", (json_int_t)f->at_ns, "marks", (int)f->marks, "hash", hash,
                           "data", lists[CUTS_DATA], "zeros", lists[CUTS_ZEROS], "unreadable",
                           lists[CUTS_UNREADABLE]);
@@ -248,14 +257,16 @@ static int print_state(struct collector *c, const struct cuts_found *f, json_t *
 static int take_state(struct collector *c, const struct cuts_found *f, FILE *from)
 {
     json_t *lists[3] = {json_array(), json_array(), json_array()};
-    int is_new = note(&c->known, f->hash, (uint64_t)f->marks + WITH, c->err);
-    int is_other = is_new > 0 ? note(&c->known, f->hash, ANY, c->err) : 0;
+    bool subset = cuts_is_subset(&f->id);
+    bool as_device = subset && knows(&c->known, f->hash, with(f->marks, false));
+    int is_new = as_device ? 0 : note(&c->known, f->hash, with(f->marks, subset), c->err);
+    int is_other = is_new > 0 && !subset ? note(&c->known, f->hash, ANY, c->err) : 0;
     int code = is_new < 0 ? is_new : is_other < 0 ? is_other : 0;
     for (uint32_t i = 0; i < f->n_ranges && code == 0; i++)
         code = take_range(c, from, lists, is_new > 0);
-    c->result->cases += is_new > 0;
+    *(subset ? &c->result->subset_cases : &c->result->cases) += is_new > 0;
     c->result->states += is_other > 0;
-    c->result->unreadable += is_new > 0 && json_array_size(lists[CUTS_UNREADABLE]) > 0;
+    c->result->unreadable += is_new > 0 && !subset && json_array_size(lists[CUTS_UNREADABLE]) > 0;
     if (code == 0 && is_new > 0 && c->opt->states)
         code = print_state(c, f, lists);
     for (int i = 0; i < 3; i++)
@@ -290,6 +301,11 @@ static int take_window(struct collector *c, FILE *from)
             c->result->tried++;
             c->result->second += second;
             continue;
+        }
+        if (cuts_is_subset(&f.id)) {
+            c->result->subsets++;
+            while (n_open > 0)
+                note_failed(c, &open[--n_open].id);
         }
         uint32_t level = second ? 1 : 0;
         while (n_open > level + 1)
@@ -362,6 +378,7 @@ static int count(struct cuts_walk *w, const struct cuts_maker *maker, struct cut
     w->dev = NULL;
     w->counts_only = false;
     w->total = ret->instants = w->n_instants;
+    w->places_of_subsets = w->n_open;
     return r;
 }
 

@@ -13,7 +13,7 @@
  * only the pages whose place changed by the cut, and those that were in the cache: all others have the
  * bytes that the host has written last, unless the device lies.
  */
-#include "cuts/cuts.h"
+#include "cuts/walk_impl.h"
 
 #include "base/num.h"
 
@@ -26,59 +26,7 @@
 
 #define IDLE_NS (10 * FE_NS_PER_S)
 
-/* What a child has found in which it differs from the view. */
-struct difference {
-    struct fe_digest sum;
-    struct cuts_range *ranges;
-    uint8_t *bytes;
-    size_t n, room, n_bytes, bytes_room;
-};
-
 /* --- reading a state --- */
-
-/* A child cannot go on, for a reason that is not the device's. */
-static void give_up(const char *why)
-{
-    fprintf(stderr, "flashemu: cuts: a cut was given up: %s\n", why);
-    _exit(3);
-}
-
-static void out_of_memory(void)
-{
-    give_up("out of memory");
-}
-
-static void add_bytes(struct difference *d, const uint8_t *p, size_t len)
-{
-    if (d->n_bytes + len > d->bytes_room) {
-        d->bytes_room = 2 * (d->n_bytes + len);
-        d->bytes = realloc(d->bytes, d->bytes_room);
-        if (!d->bytes)
-            out_of_memory();
-    }
-    memcpy(d->bytes + d->n_bytes, p, len);
-    d->n_bytes += len;
-}
-
-static void add_sector(struct difference *d, uint64_t offset, const uint8_t *p, uint32_t len,
-                       int kind)
-{
-    struct cuts_range *last = d->n ? &d->ranges[d->n - 1] : NULL;
-    if (last && (int)last->kind == kind && last->offset + last->len == offset) {
-        last->len += len;
-    } else {
-        if (d->n == d->room) {
-            d->room = d->room ? 2 * d->room : 16;
-            d->ranges = realloc(d->ranges, d->room * sizeof *d->ranges);
-            if (!d->ranges)
-                out_of_memory();
-        }
-        d->ranges[d->n++] = (struct cuts_range){.offset = offset, .len = len};
-        d->ranges[d->n - 1].kind = (unsigned)kind;
-    }
-    if (kind == CUTS_DATA)
-        add_bytes(d, p, len);
-}
 
 /* False if it cannot be read. */
 static bool read_bytes(struct fe_device *dev, uint64_t offset, uint64_t len, uint8_t *buf)
@@ -89,43 +37,26 @@ static bool read_bytes(struct fe_device *dev, uint64_t offset, uint64_t len, uin
            (reply.status == FE_OK || reply.status == FE_CORRECTED);
 }
 
-static bool is_zeros(const uint8_t *p, size_t len)
-{
-    return p[0] == 0 && memcmp(p, p + 1, len - 1) == 0;
-}
-
 /* Reads [offset, offset + len), which is one page, and notes the sectors that differ. */
 static void compare_page(const struct cuts_walk *w, uint64_t offset, uint64_t len, uint8_t *buf,
-                         struct difference *d)
+                         struct cuts_difference *d)
 {
     uint32_t size = w->view.sector_size;
     bool whole = read_bytes(w->dev, offset, len, buf);
     for (uint64_t at = 0; at < len; at += size) {
-        uint64_t s = (offset + at) / size;
-        struct fe_digest is = {0, 0};
-        int kind = CUTS_ZEROS;
-        if (!whole && !read_bytes(w->dev, offset + at, size, buf + at)) {
-            is = cuts_unreadable;
-            kind = CUTS_UNREADABLE;
-        } else if (!is_zeros(buf + at, size)) {
-            is = fe_digest_of(buf + at, size);
-            kind = CUTS_DATA;
-        }
-        if (fe_digest_same(is, w->view.sectors[s]))
-            continue;
-        d->sum = cuts_view_differ(&w->view, d->sum, s, is);
-        add_sector(d, offset + at, buf + at, size, kind);
+        bool reads = whole || read_bytes(w->dev, offset + at, size, buf + at);
+        cuts_difference_note(&w->view, d, offset + at, buf + at, reads);
     }
 }
 
 /* w->places has the places before the cut. */
-static void compare(const struct cuts_walk *w, struct difference *d)
+static void compare(const struct cuts_walk *w, struct cuts_difference *d)
 {
     uint32_t n = fe_cuts_pages(w->dev), page = fe_device_page_bytes(w->dev);
     struct fe_cuts_place *now = malloc(n * sizeof *now);
     uint8_t *buf = malloc(page);
     if (!now || !buf)
-        out_of_memory();
+        cuts_give_up("out of memory");
     fe_cuts_places(w->dev, now);
     bool lies = fe_cuts_lies(w->dev); /* all that may hold something is read */
     d->sum = w->view.sum;
@@ -161,45 +92,20 @@ static int cut(struct cuts_walk *w, const struct cuts_id *id, bool second, uint6
     return fe_device_power_on(w->dev, at_ns, &ready, err);
 }
 
-static uint32_t marks_reached(const struct cuts_walk *w, uint64_t at_ns)
-{
-    uint32_t n = 0;
-    while (n < w->n_marks && w->marks[n] <= at_ns)
-        n++;
-    return n;
-}
-
-static void tell(struct cuts_walk *w, struct cuts_found *f, const struct difference *d)
-{
-    const uint8_t *p = d ? d->bytes : NULL;
-    bool good = fwrite(f, sizeof *f, 1, w->out) == 1;
-    for (size_t i = 0; d && i < d->n && good; i++) {
-        const struct cuts_range *r = &d->ranges[i];
-        size_t len = r->kind == CUTS_DATA ? (size_t)r->len : 0;
-        good = fwrite(r, sizeof *r, 1, w->out) == 1;
-        if (len > 0) { /* where no range has bytes there are none to point to */
-            good = good && fwrite(p, 1, len, w->out) == len;
-            p += len;
-        }
-    }
-    if (!good || fflush(w->out) != 0)
-        _exit(3); /* nobody listens any more */
-}
-
 /* The device has recovered, or not: tells what a host would find. */
 static void tell_state(struct cuts_walk *w, struct cuts_found *f, int r)
 {
-    struct difference d = {.n = 0};
+    struct cuts_difference d = {.n = 0};
     f->kind = fe_medium_cuts(fe_device_medium(w->dev))->is_dead ? CUTS_DEAD : CUTS_FAILED;
     if (r < 0) {
-        tell(w, f, NULL);
+        cuts_tell(w, f, NULL);
         return;
     }
     compare(w, &d);
     f->hash = d.sum;
-    f->kind = w->was_told(w->ctx, d.sum, f->marks) ? CUTS_KNOWN : CUTS_STATE;
+    f->kind = w->was_told(w->ctx, d.sum, f->marks, false) ? CUTS_KNOWN : CUTS_STATE;
     f->n_ranges = f->kind == CUTS_STATE ? (uint32_t)d.n : 0;
-    tell(w, f, f->n_ranges ? &d : NULL);
+    cuts_tell(w, f, f->n_ranges ? &d : NULL);
     free(d.ranges);
     free(d.bytes);
 }
@@ -227,10 +133,10 @@ static void cut_recovery(struct cuts_walk *w, const struct cuts_found *outer)
             f.id.op2 = i;
             f.id.outcome2 = o;
             f.kind = CUTS_BEGUN;
-            tell(w, &f, NULL);
+            cuts_tell(w, &f, NULL);
             pid_t child = fork();
             if (child < 0)
-                give_up(strerror(errno));
+                cuts_give_up(strerror(errno));
             if (in_parent(child))
                 continue;
             int r = cut(w, &f.id, true, at, &err);
@@ -268,7 +174,7 @@ static int try_instant(struct cuts_walk *w, const struct cuts_id *id, uint64_t a
                        struct fe_err *err)
 {
     struct cuts_found f = {.kind = CUTS_BEGUN, .id = *id, .at_ns = at_ns,
-                           .marks = marks_reached(w, at_ns)};
+                           .marks = cuts_marks_reached(w, at_ns)};
     if (w->only) {
         w->stopped = same_cut(id, w->only);
         w->found = f;
@@ -279,7 +185,7 @@ static int try_instant(struct cuts_walk *w, const struct cuts_id *id, uint64_t a
     uint64_t number = w->n_instants++;
     if (w->counts_only || !mine || !is_wanted(w, number))
         return 0;
-    tell(w, &f, NULL);
+    cuts_tell(w, &f, NULL);
     pid_t child = fork();
     if (child < 0)
         return fe_err_set(err, errno, "cuts: a process for a cut: %s", strerror(errno));
@@ -297,6 +203,8 @@ static int try_window(struct cuts_walk *w, uint32_t r, uint64_t from, uint64_t t
     uint32_t n = fe_cuts_can_tear(w->dev) && r ? fe_cuts_ops(w->dev) : 0;
     struct cuts_id id = {.request = r, .op2 = CUTS_NO_SECOND};
     int code = 0;
+    if (w->any && r)
+        code = cuts_subsets_try(w, r, CUTS_ANY, from, mine, err);
     if (mine || w->only)
         fe_cuts_places(w->dev, w->places);
     for (uint32_t i = 0; i < n && code == 0 && !w->stopped; i++) {
@@ -313,9 +221,11 @@ static int try_window(struct cuts_walk *w, uint32_t r, uint64_t from, uint64_t t
     id.op = CUTS_IDLE;
     if (code == 0 && !w->stopped && is_last)
         code = try_instant(w, &id, end_ns + IDLE_NS, mine, err);
+    if (code == 0 && w->any && !w->stopped && is_last)
+        code = cuts_subsets_try(w, r, CUTS_LAST, end_ns, mine, err);
     if (code == 0 && mine && !w->only) {
         struct cuts_found f = {.kind = CUTS_WINDOW, .id = id};
-        tell(w, &f, NULL);
+        cuts_tell(w, &f, NULL);
     }
     return code;
 }
@@ -342,7 +252,7 @@ static int submit(struct cuts_walk *w, const struct fe_trace_rec *rec, uint64_t 
         w->may_hold[p] = true;
     if (writes || rec->type == FE_REQ_TRIM)
         cuts_view_put(&w->view, rec->offset, rec->len, q.buf);
-    return 0;
+    return w->any ? cuts_subsets_add(w, rec, ret->arrival_ns, ret->complete_ns, err) : 0;
 }
 
 /* When a record of the trace comes, if the one before was done at last_done_ns. */
@@ -402,6 +312,9 @@ static int begin(struct cuts_walk *w, struct fe_err *err)
     w->base_ns = w->last_done_ns = fe_device_now(w->dev);
     if (r == 0 && (!w->marks || !w->places || !w->may_hold || !w->buf))
         r = fe_err_nomem(err, "places of pages", n * sizeof *w->places);
+    w->n_open = 0;
+    if (r == 0 && (w->subsets || (w->only && cuts_is_subset(w->only))))
+        r = cuts_subsets_init(w, err);
     return r;
 }
 
@@ -420,6 +333,7 @@ int cuts_walk_run(struct cuts_walk *w, struct fe_err *err)
     if (r == 0)
         r = walk(w, err);
     finish(w);
+    cuts_subsets_fini(w);
     return r;
 }
 
@@ -440,8 +354,11 @@ int cuts_walk_to(struct cuts_walk *w, const struct cuts_id *id, struct cuts_foun
         r = found ? cut(w, id, true, at, err)
                   : fe_err_set(err, EINVAL, "there is no such cut while the device recovers");
     }
-    if (r == 0) {
-        struct difference d = {.n = 0};
+    if (r == 0 && cuts_is_subset(id)) {
+        *ret = w->found;
+        r = cuts_subsets_hash(w, &ret->hash, err);
+    } else if (r == 0) {
+        struct cuts_difference d = {.n = 0};
         compare(w, &d);
         *ret = w->found;
         ret->hash = d.sum;
@@ -450,4 +367,9 @@ int cuts_walk_to(struct cuts_walk *w, const struct cuts_id *id, struct cuts_foun
     }
     finish(w);
     return r;
+}
+
+void cuts_walk_fini(struct cuts_walk *w)
+{
+    cuts_subsets_fini(w);
 }

@@ -40,7 +40,7 @@ def _is_own(arguments: argparse.Namespace) -> bool:
                 raise LabError(f"--{name} is for cuts under a filesystem in a virtual machine, and "
                                "not for --run, --work, --fs and --state")
         return True
-    for name in ("check", "junit", "bisect"):
+    for name in ("check", "junit", "bisect", "subsets", "strict"):
         if getattr(arguments, name):
             raise LabError(f"--{name} needs --run CMD, --work NAME, --fs NAME, or --state ID")
     for name in ("mount", "file"):
@@ -51,8 +51,11 @@ def _is_own(arguments: argparse.Namespace) -> bool:
 
 def _crash_own(arguments: argparse.Namespace) -> int:
     """Records, cuts and judges; the exit code."""
-    if arguments.jobs < 1 or arguments.second < 0 or arguments.timeout <= 0:
-        raise LabError("allowed: --jobs from 1, --second from 0, --timeout of more than 0")
+    if min(arguments.second, arguments.subsets, arguments.jobs - 1) < 0 or arguments.timeout <= 0:
+        raise LabError("allowed: --jobs from 1, --second and --subsets from 0, --timeout of more "
+                       "than 0")
+    if arguments.strict and not arguments.subsets:
+        raise LabError("--strict needs --subsets N")
     if arguments.junit:
         can_write(arguments.junit)
     return _again(arguments) if arguments.state else _record(arguments)
@@ -172,13 +175,14 @@ def _record_one(arguments: argparse.Namespace, tool: Tool, made: work.Work,
         behind = 1 + [m.text for m in marks].index(mounted.MOUNTED) if made.fs else 0
         with tempfile.TemporaryDirectory(prefix="flashemu-crash.") as name:
             found = states.enumerate_states(recording, tool, Path(name),
-                                            str(arguments.cuts or "all"), arguments.second, behind)
+                                            str(arguments.cuts or "all"), arguments.second, behind,
+                                            arguments.subsets)
             if not output:
                 place = kept / found.numbers["recording"]
                 shutil.rmtree(place, ignore_errors=True)
                 recording = work.Recording(folder.rename(place), made)
             verdicts = _judge(arguments, tool, recording, found)
-            return _tell(tool, recording, found, verdicts)
+            return _tell(arguments, tool, recording, found, verdicts)
     finally:
         if not output:
             shutil.rmtree(folder, ignore_errors=True)
@@ -219,17 +223,20 @@ def _judge(arguments: argparse.Namespace, tool: Tool, recording: work.Recording,
             note.end()
 
 
-def _tell(tool: Tool, recording: work.Recording, found: states.Enumerated,
-          verdicts: list[checks.Verdict]) -> _Told:
+def _tell(arguments: argparse.Namespace, tool: Tool, recording: work.Recording,
+          found: states.Enumerated, verdicts: list[checks.Verdict]) -> _Told:
     """Writes what has come out into the folder; the code is 2 if nothing could be judged."""
-    judged = broken.Judged(tool.program, recording, found, verdicts, None)
+    any_device = [v for v in verdicts if v.state.any_device]
+    verdicts = [v for v in verdicts if not v.state.any_device]
+    judged = broken.Judged(tool.program, recording, found, verdicts, None, any_device=any_device)
     if judged.broken:
         judged = dataclasses.replace(judged, image=recording.folder / "broken.img",
                                      missing=broken.missing_of(recording, found, verdicts))
         recording.make_image(judged.broken[0].state.id, recording.folder / "broken.img", tool)
     write_whole(recording.folder / "results.json", broken.to_json(judged))
     write_whole(recording.folder / "index.html", broken.to_page(judged))
-    if judged.broken or found.numbers["failed"]:
+    strictly = arguments.strict and any(v.word == "broken" for v in any_device)
+    if judged.broken or found.numbers["failed"] or strictly:
         return _Told(judged, 1)
     return _Told(judged, 2 if verdicts and not judged.of("kept") else 0)
 

@@ -339,6 +339,11 @@ def _add_own_crash(c: argparse.ArgumentParser) -> None:
     c.add_argument("--state", metavar="ID", default="", help="judge only this state again")
     c.add_argument("--second", metavar="N", type=int, default=8,
                    help="with --run: one cut of N is cut again while the device recovers (8)")
+    c.add_argument("--subsets", metavar="N", type=int, default=0,
+                   help="with --run: besides, N states for which no device is asked: any part of "
+                   "what was not flushed, as faults.cut_sector says (0)")
+    c.add_argument("--strict", action="store_true",
+                   help="with --subsets: a promise that is broken there counts, too")
     c.add_argument("--jobs", metavar="N", type=int, default=len(os.sched_getaffinity(0)),
                    help="with --check: how many at a time (one for each processor)")
     c.add_argument("--timeout", metavar="SECONDS", type=float, default=60,

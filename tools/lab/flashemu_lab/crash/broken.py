@@ -27,7 +27,8 @@ _SHOWN = 120  # requests in front of a cut that a page shows
 @dataclass(frozen=True)
 class Judged:
     """A recording with all verdicts, in the order of the cuts; `image` is that of the first state
-    which is broken, and `missing` the bytes that the device owes in each broken one, by its id."""
+    which is broken, and `missing` the bytes that the device owes in each broken one, by its id.
+    `any_device` are verdicts about states for which no device was asked."""
 
     program: str
     recording: Recording
@@ -35,6 +36,7 @@ class Judged:
     verdicts: list[Verdict]
     image: Path | None
     missing: dict[str, int] = field(default_factory=dict)
+    any_device: list[Verdict] = field(default_factory=list)
 
     def of(self, word: str) -> list[Verdict]:
         """The verdicts that are kept, unknown or broken."""
@@ -44,6 +46,10 @@ class Judged:
     def broken(self) -> list[Verdict]:
         """Those that are broken, the earliest cut first."""
         return self.of("broken")
+
+
+def _broken_anywhere(judged: Judged) -> list[Verdict]:
+    return [v for v in judged.any_device if v.word == "broken"]
 
 
 def missing_of(recording: Recording, found: Enumerated, verdicts: list[Verdict]
@@ -102,6 +108,7 @@ def sentences(judged: Judged) -> list[str]:
                     "read.")
     told += [f"In {counted(count, 'state')}, and that is no fault: {_NOTES.get(note, note)}."
              for note, count in notes_of(judged).items()]
+    told += _without_device(judged)
     if not judged.verdicts:
         return told
     unknown = len(judged.of("unknown"))
@@ -115,6 +122,22 @@ def sentences(judged: Judged) -> list[str]:
             f"The earliest cut: {_place(first.state, requests, marks)}; {first.reason()}.",
             f"Again: {command_of(judged.recording, first.state)}",
             f"What has failed: {_by_kind(judged)}. {_whose(judged)}", *told]
+
+
+def _without_device(judged: Judged) -> list[str]:
+    """The heading of the states for which no device was asked."""
+    n, bad = len(judged.any_device), _broken_anywhere(judged)
+    drawn = judged.found.numbers.get("subsets", 0)
+    if not drawn:
+        return []
+    head = (f"Without a device: {counted(drawn, 'draw')} of what may have arrived left "
+            f"{counted(judged.found.numbers['subset_cases'], 'other state')}")
+    if not n:
+        return [head + "."]
+    if not bad:
+        return [f"{head}, and a promise is broken in none of them."]
+    return [f"{head}; a promise is broken in {len(bad)} of them, the first {bad[0].state.id}: "
+            f"{bad[0].reason()}."]
 
 
 _KINDS = {"check": "the check", "mount": "the mount", "umount": "the unmount", "fsck": "fsck",
@@ -146,7 +169,7 @@ def _failure(judged: Judged, verdict: Verdict, marks: list[Mark]) -> Json:
     return {"id": s.id, "request": s.request, "time_ns": s.time, "marks": s.marks,
             "mark": marks[s.marks - 1].text if s.marks else None, "hash": s.hash,
             "code": verdict.told.code, "kind": verdict.kind, "reason": verdict.reason(),
-            "flushed_missing": judged.missing[s.id],
+            "flushed_missing": judged.missing.get(s.id, 0),
             "command": command_of(judged.recording, s)}
 
 
@@ -170,6 +193,10 @@ def _members(judged: Judged) -> Json:
                     if isinstance(value, int) and key != "seed"},
         **{word: len(judged.of(word)) for word in ("kept", "unknown")},
         "broken": [_failure(judged, v, marks) for v in judged.broken],
+        "any_device": {
+            **{word: sum(v.word == word for v in judged.any_device)
+               for word in ("kept", "unknown")},
+            "broken": [_failure(judged, v, marks) for v in _broken_anywhere(judged)]},
         "image": str(judged.image) if judged.image else None,
     }
 
@@ -297,6 +324,11 @@ def to_page(judged: Judged) -> str:
               str(judged.missing[v.state.id]), command_of(judged.recording, v.state)]
              for v in judged.broken])))
     device = " ".join([work.profile, *work.settings, f"seed={work.seed}"])
+    if judged.any_device:
+        parts.append(html.part("fold", "Without a device: any part of what was not flushed", _table(
+            ["state", "where", "how the check ended", "the command that judges it again"],
+            [[v.state.id, _place(v.state, requests, marks), v.reason(),
+              command_of(judged.recording, v.state)] for v in _broken_anywhere(judged)])))
     parts.append(html.part("fold", "How it was done", _table(
         ["device", "filesystem", "run", "check", "program"],
         [[device, " ".join([work.fs, work.mount]).strip() or "none", work.run, work.check,

@@ -33,6 +33,7 @@ class State:
     request     the last one that had arrived; 0 for the new device
     time        of the cut, in ns of the device
     data        offset, length and place; zeros and unreadable: offset and length
+    any_device  no device was asked: any part of what was not flushed
     """
 
     id: str
@@ -43,6 +44,7 @@ class State:
     data: tuple[tuple[int, int, int], ...]
     zeros: tuple[tuple[int, int], ...]
     unreadable: tuple[tuple[int, int], ...]
+    any_device: bool = False
 
     @staticmethod
     def of(value: Json) -> State:
@@ -50,7 +52,8 @@ class State:
         return State(value["id"], value["request"], value["time_ns"], value["marks"],
                      value["hash"], tuple((a, n, place) for a, n, place in value["data"]),
                      tuple((a, n) for a, n in value["zeros"]),
-                     tuple((a, n) for a, n in value["unreadable"]))
+                     tuple((a, n) for a, n in value["unreadable"]),
+                     value["sort"] == "any device")
 
 
 class Data:
@@ -92,14 +95,16 @@ class Enumerated:
 
 
 def enumerate_states(recording: Recording, tool: Tool, folder: Path, cuts: str,
-                     second: int, behind: int = 0) -> Enumerated:
-    """All states of a recording behind so many marks; its files go to the folder.  LabError as the
+                     second: int, behind: int = 0, subsets: int = 0) -> Enumerated:
+    """All states of a recording behind so many marks, and so many for which no device is asked; its
+    files go to the folder.  LabError as the
     program says."""
     path = folder / "states"
     work = recording.work
     answer = tool.ask("cuts", work.profile, str(recording.trace), *work.words(), "--timed",
                       "--data", str(recording.data), "--json", "--cuts", cuts, "--second",
-                      str(second), "--behind", str(behind), "--states", str(path), codes=(0, 1))
+                      str(second), "--behind", str(behind), "--subsets", str(subsets),
+                      "--states", str(path), codes=(0, 1))
     with path.open(encoding="utf-8") as file:
         states = [State.of(json.loads(line)) for line in file]
     return Enumerated(json.loads(answer), states, Data(Path(f"{path}.data")))
