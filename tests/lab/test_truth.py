@@ -5,8 +5,8 @@
 A shipped profile is served and measured by `probe`, and so are drawn devices without a server.  Then
 their own parameters are judged as a fit judges any others, by the points that a fit compares: there
 is no error, because what is not compared is done as well.  And by the whole conversation, of which
-the score is exactly 0, but for one device of FIT.md.  With --all, each device of FIT.md, and more drawn ones, these through a
-server as well.
+the score is exactly 0, but for one device of FIT.md.  With --all, each device of FIT.md, and more
+drawn ones, these through a server as well.
 """
 
 import json
