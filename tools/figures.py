@@ -419,7 +419,7 @@ def draw_align(path, build):
 # --- wear ---
 
 WORN = ("nand.channels=1 nand.blocks_per_plane=512 nand.pages_per_block=32 nand.page_size=2K "
-        "nand.endurance=500 faults.spare_blocks=8 ftl.op=10% ftl.wl_threshold=20").split()
+        "nand.endurance=500 faults.spare_blocks=8 ftl.op=10% ftl.wear_levelling=threshold:20").split()
 
 
 def draw_wear(path, build, levelling):

@@ -126,8 +126,8 @@ struct fe_segment_params {
     uint64_t end_read_ns;  /* the same for one that reads up to the end of its unit */
 };
 
-/* [step]: one rule each for reads and writes.  Lengths of runs are counted in blocks of
- * block_size; src/ftl/step.c draws what the numbers mean. */
+/* [step]: one rule each for reads and writes.  Lengths of runs are counted in blocks of 512
+ * bytes; src/ftl/step.c draws what the numbers mean. */
 struct fe_step_rule {
     uint64_t random_ns; /* the first block of a run */
     uint64_t step_ns;   /* each later block */
@@ -135,12 +135,9 @@ struct fe_step_rule {
     uint32_t first;     /* the first threshold in blocks, at least 2; 0: there is none */
     uint32_t again;     /* from one threshold to the next: reads double `first` up to this,
                            writes always have this; 0: there is no next one */
-    bool payback;       /* later blocks give back what the first one has cost */
 };
 
 struct fe_step_params {
-    uint64_t block_size; /* bytes; 0: the page */
-    uint32_t streams;    /* runs of each kind that are recognised simultaneously; 0: none */
     struct fe_step_rule read, write;
 };
 

@@ -10,7 +10,7 @@
  * The table has one row for each thing that a host can see.  Rows follow the names that studies of
  * storage use (Bairavasundaram and others, "An Analysis of Data Corruption in the Storage Stack",
  * FAST '08): a write or read is misdirected, lost or stale.  What other keys do already is not
- * here: writes that are refused (faults.end_of_life), a device that is never ready (faults.cut_dead,
+ * here: writes that are refused (faults.end_of_life), a device that is never ready (faults.power_cut:dead,
  * faults.disconnect:request), addresses that come round (device.beyond), data that are lost without
  * a flush (cache.volatile), copies that come back after a cut (faults.cut:stale).
  */

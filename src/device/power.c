@@ -275,7 +275,7 @@ static int recover(struct fe_device *dev, struct fe_ftl **ret, struct fe_err *er
     if (happens(dev, fe_device_cuts(dev), DRAW_DEAD, p->dead_ppm))
         fe_chip_set_dead(&m->chip);
     if (fe_medium_cuts(m)->is_dead)
-        return fe_err_set(err, EIO, "the device is dead since the power cut (faults.cut_dead)");
+        return fe_err_set(err, EIO, "the device is dead since the power cut (faults.power_cut:dead)");
     if (dev->profile.ftl.trim_lost) /* not at the cut: the server may have been killed since then */
         fe_chip_forget_trims(&m->chip);
     if (!m->eol && happens(dev, fe_device_cuts(dev), DRAW_MAP_LOST, p->map_lost_ppm)) {

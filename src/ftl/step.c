@@ -12,8 +12,8 @@
  *   spike             |           |      |      |           after 4, 8, 16, 16, ... blocks
  *
  * Spikes of writes are always `again` blocks apart.  So the time for the first n blocks, drawn over
- * n, is a staircase or a line with steps.  With payback, later blocks cost nothing until they have
- * saved the time of `random`.  Then the curve starts high, stays level, and finally is where it
+ * n, is a staircase or a line with steps.  In a run of writes, later blocks cost nothing until
+ * they have paid back the time of `random`: the curve starts high, stays level, and finally is where it
  * would be without `random`.
  *
  *   ms |          . '
@@ -21,13 +21,12 @@
  *      |    . '
  *      +------------- blocks
  *
- * Everything is counted in blocks of the run, from its first byte on.  So it does not matter how a
- * host cuts the run into commands.  A block costs its step when a command begins it; the command
- * that completes the block pays nothing for it.
+ * Everything is counted in blocks of 512 bytes of the run, from its first byte on.  So it does not
+ * matter how a host cuts the run into commands.  A block costs its step when a command begins it; the
+ * command that completes the block pays nothing for it.
  *
- * Reads and writes have separate runs.  Of each kind the last `streams` runs are recognised.  A new
- * run takes the place of the run that was continued longest ago, and what that run had not yet
- * saved is forgotten.
+ * There is one run of reads and one of writes.  A new run takes the place of the one before, and what
+ * that had not yet saved is forgotten.
  *
  * There is no chip, so there are no rules of a medium.  A page lies where its address says and is
  * overwritten there, which the store does by itself.  The medium only provides its op list and the
@@ -56,7 +55,8 @@ static void set_next_spike(struct step_run *r, const struct fe_step_rule *rule, 
 }
 
 /* Returns what the first block costs. */
-static uint64_t begin_run(struct step_run *r, const struct fe_step_rule *rule, uint64_t offset)
+static uint64_t begin_run(struct step_run *r, const struct fe_step_rule *rule, bool write,
+                          uint64_t offset)
 {
     *r = (struct step_run){
         .start = offset,
@@ -64,16 +64,15 @@ static uint64_t begin_run(struct step_run *r, const struct fe_step_rule *rule, u
         .blocks = 1,
         .next_spike = rule->first ? rule->first : UINT64_MAX,
         .interval = rule->first,
-        .owed_ns = rule->payback ? rule->random_ns : 0,
+        .owed_ns = write ? rule->random_ns : 0,
     };
     return rule->random_ns;
 }
 
 /* Returns what the blocks cost that have been added to the run since the last call. */
-static uint64_t continue_run(struct step_run *r, const struct fe_step_rule *rule, bool write,
-                             uint64_t block_size)
+static uint64_t continue_run(struct step_run *r, const struct fe_step_rule *rule, bool write)
 {
-    uint64_t blocks = fe_div_up(r->end - r->start, block_size);
+    uint64_t blocks = fe_div_up(r->end - r->start, FE_STEP_BLOCK);
     uint64_t ns = (blocks - r->blocks) * rule->step_ns;
     r->blocks = blocks;
     while (blocks >= r->next_spike) {
@@ -85,37 +84,17 @@ static uint64_t continue_run(struct step_run *r, const struct fe_step_rule *rule
     return ns - back;
 }
 
-/* The run that ends at the offset; of several the one that was continued last.  If there is none,
- * *ret_found is false, and the result is the run to be given up.  n > 0. */
-static struct step_run *find_run(struct step_run *runs, uint32_t n, uint64_t offset,
-                                 bool *ret_found)
-{
-    struct step_run *found = NULL, *oldest = &runs[0];
-    for (struct step_run *r = runs; r < runs + n; r++) {
-        if (r->blocks && r->end == offset && (!found || r->last > found->last))
-            found = r;
-        if (r->last < oldest->last)
-            oldest = r;
-    }
-    *ret_found = found != NULL;
-    return found ? found : oldest;
-}
-
 static void step_begin_command(struct fe_ftl *ftl, bool write, uint64_t offset, uint64_t len)
 {
     struct step_ftl *s = step_of(ftl);
     const struct fe_step_rule *rule = write ? &s->p.write : &s->p.read;
-    struct step_run unrecognised, *r = &unrecognised;
-    bool found = false;
+    struct step_run *r = &s->runs[write];
     uint64_t ns = 0;
 
-    if (s->p.streams)
-        r = find_run(s->runs[write], s->p.streams, offset, &found);
-    if (!found)
-        ns = begin_run(r, rule, offset);
+    if (r->blocks == 0 || r->end != offset)
+        ns = begin_run(r, rule, write, offset);
     r->end += len;
-    r->last = ++s->n_commands;
-    ns += continue_run(r, rule, write, s->p.block_size);
+    ns += continue_run(r, rule, write);
     if (ns)
         fe_ops_busy(ftl->medium->ops, ns);
 }
@@ -143,7 +122,7 @@ static int check_rule(const char *kind, const struct fe_step_rule *r, struct fe_
 {
     if (r->first == 1)
         return fe_err_set(err, EINVAL,
-                          "step.%s_first=1: the first block of a run costs step.%s_random; must "
+                          "step.%s_spike:first=1: the first block of a run costs step.%s_random; must "
                           "be 2 or more, or never",
                           kind, kind);
     return 0;
@@ -162,12 +141,7 @@ static uint64_t step_max_lpns(const struct fe_ftl_params *p, const struct fe_geo
 
 static void step_destroy(struct fe_ftl *ftl)
 {
-    struct step_ftl *s = step_of(ftl);
-    if (!s)
-        return;
-    free(s->runs[0]);
-    free(s->runs[1]);
-    free(s);
+    free(ftl);
 }
 
 static int step_create(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
@@ -178,16 +152,6 @@ static int step_create(struct fe_ftl **ret, const struct fe_ftl_params *p, struc
         return fe_err_nomem(err, "step model", sizeof *s);
     s->base = (struct fe_ftl){.ops = &fe_ftl_step, .medium = m, .n_lpns = n_lpns};
     s->p = p->step;
-    if (s->p.block_size == 0)
-        s->p.block_size = m->geo.page_bytes;
-    for (int write = 0; write < 2; write++) {
-        s->runs[write] = calloc(s->p.streams + 1, sizeof *s->runs[write]);
-        if (!s->runs[write]) {
-            step_destroy(&s->base);
-            return fe_err_nomem(err, "runs of the step model",
-                                p->step.streams * sizeof(struct step_run));
-        }
-    }
     *ret = &s->base;
     return 0;
 }
@@ -196,11 +160,8 @@ static int step_create(struct fe_ftl **ret, const struct fe_ftl_params *p, struc
 static void set_rule(struct step_ftl *s, bool write, struct fe_step_rule *rule,
                      const struct fe_step_rule *from)
 {
-    rule->random_ns = from->random_ns;
-    rule->step_ns = from->step_ns;
-    rule->spike_ns = from->spike_ns;
-    for (uint32_t i = 0; i < s->p.streams; i++)
-        s->runs[write][i].owed_ns = fe_min_u64(s->runs[write][i].owed_ns, rule->random_ns);
+    *rule = *from;
+    s->runs[write].owed_ns = fe_min_u64(s->runs[write].owed_ns, rule->random_ns);
 }
 
 static void step_set_delays(struct fe_ftl *ftl, const struct fe_ftl_params *p)
@@ -216,16 +177,16 @@ static uint32_t step_free_blocks(const struct fe_ftl *ftl)
     return 0;
 }
 
-static int check_run(const struct step_ftl *s, bool write, uint32_t i, struct fe_err *err)
+static int check_run(const struct step_ftl *s, bool write, struct fe_err *err)
 {
-    const struct step_run *r = &s->runs[write][i];
+    const struct step_run *r = &s->runs[write];
     const struct fe_step_rule *rule = write ? &s->p.write : &s->p.read;
     if (r->blocks == 0)
         return 0;
-    if (r->end <= r->start || r->blocks != fe_div_up(r->end - r->start, s->p.block_size) ||
-        r->next_spike <= r->blocks || r->last > s->n_commands || r->owed_ns > rule->random_ns)
+    if (r->end <= r->start || r->blocks != fe_div_up(r->end - r->start, FE_STEP_BLOCK) ||
+        r->next_spike <= r->blocks || r->owed_ns > rule->random_ns)
         return fe_err_set(err, EIO,
-                          "run %u of %s: bytes [%llu, %llu), %llu blocks, next spike at %llu", i,
+                          "the run of %s: bytes [%llu, %llu), %llu blocks, next spike at %llu",
                           write ? "writes" : "reads", (unsigned long long)r->start,
                           (unsigned long long)r->end, (unsigned long long)r->blocks,
                           (unsigned long long)r->next_spike);
@@ -236,12 +197,9 @@ static int step_check(const struct fe_ftl *ftl, struct fe_err *err)
 {
     const struct step_ftl *s = (const struct step_ftl *)ftl;
     const struct fe_medium *m = ftl->medium;
-    int r = 0;
-    for (uint32_t i = 0; i < s->p.streams && r == 0; i++) {
-        r = check_run(s, false, i, err);
-        if (r == 0)
-            r = check_run(s, true, i, err);
-    }
+    int r = check_run(s, false, err);
+    if (r == 0)
+        r = check_run(s, true, err);
     if (r == 0 && (m->counters.page_programs || m->counters.block_erases))
         r = fe_err_set(err, EIO, "the chip has been used: %llu programs, %llu erases",
                        (unsigned long long)m->counters.page_programs,

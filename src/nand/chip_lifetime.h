@@ -3,7 +3,7 @@
  * What a device has behind it: its clock and its counters.
  *
  * They count from the first power-on of a new device, whatever has become of its server since.
- * Faults with a number (faults.program_fail:number, fail_erase) and draws for each write (power_cut) mean
+ * Faults with a number (faults.fail:program_number, fail_erase) and draws for each write (power_cut) mean
  * this number, and the age of data is the difference of two times of this clock.
  *
  * What an image has of them:

@@ -187,10 +187,10 @@ const struct fe_option fe_options[] = {
      .def = "0", .used_by = "page norlog",
      .help = "Number of free blocks up to which the device cleans in idle time."},
     {FE_SEC_FTL, "wear_levelling", FE_OPT_ENUM, FIELD(ftl.clean.wear_levelling),
-     .name = fe_name_wear, .def = "dynamic", .used_by = "page norlog",
+     .name = fe_name_wear, .def = "dynamic", .used_by = "page norlog", .n_details = 1,
      .help = "Whether data go to the least worn free block (dynamic), and cold data are moved as "
              "well (static)."},
-    {FE_SEC_FTL, "wl_threshold", FE_OPT_U32, FIELD(ftl.clean.wl_threshold), .max = 1000000,
+    {FE_SEC_FTL, "wear_levelling:threshold", FE_OPT_U32, FIELD(ftl.clean.wl_threshold), .max = 1000000,
      .def = "50", .used_by = "page norlog",
      .help = "Difference in erases between blocks that static wear levelling tolerates."},
 
@@ -223,13 +223,14 @@ const struct fe_option fe_options[] = {
      .help = "How many bytes are programmed past the SLC cache in one go, aligned to their own size.  "
              "The pages of a run wait in the cache until the run has brought all of these bytes.  A "
              "command that brings all of them goes past the cache at once."},
-    {FE_SEC_FTL, "enhanced_start", FE_OPT_SIZE, FIELD(ftl.page.enhanced_start), .max = TIB(16),
-     .multiple = 512, .def = "0", .used_by = "page",
-     .help = "Where the enhanced area of ftl.enhanced_size begins; a multiple of the flash page."},
     {FE_SEC_FTL, "enhanced_size", FE_OPT_SIZE, FIELD(ftl.page.enhanced_size), .min = 512,
      .max = TIB(16), .multiple = 512, .zero = "none", .def = "none", .used_by = "page",
+     .n_details = 1,
      .help = "Bytes of the enhanced area, a range of an eMMC in SLC mode: two (mlc) or three (tlc) "
              "bytes of the chip for each.  A multiple of the flash page."},
+    {FE_SEC_FTL, "enhanced_size:start", FE_OPT_SIZE, FIELD(ftl.page.enhanced_start), .max = TIB(16),
+     .multiple = 512, .def = "0", .used_by = "page",
+     .help = "Where the enhanced area begins; a multiple of the flash page."},
 
     /* Which parts of the map the controller holds. */
     {FE_SEC_FTL, "map_region", FE_OPT_SIZE, FIELD(ftl.region.map_region), .min = 512,
@@ -341,13 +342,13 @@ const struct fe_option fe_options[] = {
      .used_by = "segment",
      .help = "Whether a small write that reaches the end of a page takes the whole page from the "
              "small log to its linear unit."},
-    {FE_SEC_FTL, "zone_start", FE_OPT_U32, FIELD(ftl.segment.zone_start), .max = 65536, .def = "0",
-     .used_by = "segment",
-     .help = "The first allocation unit of the zone that zone_units describes."},
     {FE_SEC_FTL, "zone_units", FE_OPT_U32, FIELD(ftl.segment.zone_units), .max = 65536, .def = "0",
-     .used_by = "segment",
+     .used_by = "segment", .n_details = 1,
      .help = "Number of allocation units in a zone whose writes all go to the small log; 0 means "
              "no zone."},
+    {FE_SEC_FTL, "zone_units:start", FE_OPT_U32, FIELD(ftl.segment.zone_start), .max = 65536,
+     .def = "0", .used_by = "segment",
+     .help = "The first allocation unit of the zone."},
     {FE_SEC_FTL, "group_units", FE_OPT_U32, FIELD(ftl.segment.group_units), .min = 1, .max = 1024,
      .def = "1", .used_by = "segment",
      .help = "Number of neighbouring units that form a group; only one unit of a group is open at "
@@ -356,13 +357,17 @@ const struct fe_option fe_options[] = {
      .zero = "unlimited", .def = "unlimited", .used_by = "segment",
      .help = "Number of replaced units that may lie apart from their group; one more, and the "
              "group of the oldest one is copied to one place."},
-    {FE_SEC_FTL, "scattered_stay", FE_OPT_U32, FIELD(ftl.segment.scattered_stay), .max = 1024,
+    {FE_SEC_FTL, "scattered_policy", FE_OPT_DETAILS, .def = "oldest", .used_by = "segment",
+     .n_details = 2,
+     .help = "Whose group is gathered when one unit more would be scattered: that of the oldest, or "
+             "not so if it was written lately (stay), or the one with the fewest writes (fewest)."},
+    {FE_SEC_FTL, "scattered_policy:stay", FE_OPT_U32, FIELD(ftl.segment.scattered_stay), .max = 1024,
      .def = "0", .used_by = "segment",
      .help = "Number of replaced units for which a group stays after its last one.  Meanwhile the "
              "group that finds no room is gathered itself."},
-    {FE_SEC_FTL, "scattered_hot", FE_OPT_U32, FIELD(ftl.segment.scattered_hot), .max = 1024,
+    {FE_SEC_FTL, "scattered_policy:fewest", FE_OPT_U32, FIELD(ftl.segment.scattered_hot), .max = 1024,
      .def = "0", .used_by = "segment",
-     .help = "With scattered_stay: up to how many commands of each group are counted.  A group that "
+     .help = "With stay: up to how many commands of each group are counted.  A group that "
              "finds no room takes the place of the group with the fewest commands since it was "
              "gathered, if it has more itself.  With 0 none are counted."},
     {FE_SEC_FTL, "gather_page", FE_OPT_TIME, FIELD(ftl.segment.gather_page_ns), .max = SEC(10),
@@ -468,13 +473,6 @@ const struct fe_option fe_options[] = {
 
 #include "profile/options_faults.inc"
 
-    {FE_SEC_STEP, "block_size", FE_OPT_SIZE, FIELD(ftl.step.block_size), .min = 512,
-     .max = MIB(1024), .multiple = 512, .def = "512", .used_by = "step",
-     .help = "Bytes of a block, the unit in which the length of a run is counted."},
-    {FE_SEC_STEP, "streams", FE_OPT_U32, FIELD(ftl.step.streams), .max = 1024, .def = "1",
-     .used_by = "step",
-     .help = "Number of runs of reads, and number of runs of writes, that are recognised "
-             "simultaneously."},
     {FE_SEC_STEP, "read_random", FE_OPT_TIME, FIELD(ftl.step.read.random_ns), .max = SEC(10),
      .def = "0", .live = true, .used_by = "step",
      .help = "Time of a block that is read elsewhere than at the end of a run of reads."},
@@ -482,18 +480,15 @@ const struct fe_option fe_options[] = {
      .def = "0", .live = true, .used_by = "step",
      .help = "Time of each block that continues a run of reads."},
     {FE_SEC_STEP, "read_spike", FE_OPT_TIME, FIELD(ftl.step.read.spike_ns), .max = SEC(10),
-     .def = "0", .live = true, .used_by = "step",
+     .def = "0", .live = true, .used_by = "step", .n_details = 2,
      .help = "Additional time whenever a run of reads reaches a threshold."},
-    {FE_SEC_STEP, "read_first", FE_OPT_U32, FIELD(ftl.step.read.first), .min = 2,
-     .max = UINT64_C(1) << 28, .zero = "never", .def = "32", .used_by = "step",
+    {FE_SEC_STEP, "read_spike:first", FE_OPT_U32, FIELD(ftl.step.read.first), .min = 2,
+     .max = UINT64_C(1) << 28, .zero = "never", .def = "32", .live = true, .used_by = "step",
      .help = "Length of a run of reads, in blocks, at its first threshold."},
-    {FE_SEC_STEP, "read_limit", FE_OPT_U32, FIELD(ftl.step.read.again), .min = 1,
-     .max = UINT64_C(1) << 28, .zero = "never", .def = "256", .used_by = "step",
+    {FE_SEC_STEP, "read_spike:limit", FE_OPT_U32, FIELD(ftl.step.read.again), .min = 1,
+     .max = UINT64_C(1) << 28, .zero = "never", .def = "256", .live = true, .used_by = "step",
      .help = "Largest distance between two thresholds of reads, in blocks; the distance doubles "
              "up to it."},
-    {FE_SEC_STEP, "read_payback", FE_OPT_BOOL, FIELD(ftl.step.read.payback), .def = "no",
-     .used_by = "step",
-     .help = "Whether later blocks of a run cost nothing until they have made up for its first."},
     {FE_SEC_STEP, "write_random", FE_OPT_TIME, FIELD(ftl.step.write.random_ns), .max = SEC(10),
      .def = "0", .live = true, .used_by = "step",
      .help = "Time of a block that is written elsewhere than at the end of a run of writes."},
@@ -501,17 +496,14 @@ const struct fe_option fe_options[] = {
      .def = "0", .live = true, .used_by = "step",
      .help = "Time of each block that continues a run of writes."},
     {FE_SEC_STEP, "write_spike", FE_OPT_TIME, FIELD(ftl.step.write.spike_ns), .max = SEC(10),
-     .def = "0", .live = true, .used_by = "step",
+     .def = "0", .live = true, .used_by = "step", .n_details = 2,
      .help = "Additional time whenever a run of writes reaches a threshold."},
-    {FE_SEC_STEP, "write_first", FE_OPT_U32, FIELD(ftl.step.write.first), .min = 2,
-     .max = UINT64_C(1) << 28, .zero = "never", .def = "195", .used_by = "step",
+    {FE_SEC_STEP, "write_spike:first", FE_OPT_U32, FIELD(ftl.step.write.first), .min = 2,
+     .max = UINT64_C(1) << 28, .zero = "never", .def = "195", .live = true, .used_by = "step",
      .help = "Length of a run of writes, in blocks, at its first threshold."},
-    {FE_SEC_STEP, "write_period", FE_OPT_U32, FIELD(ftl.step.write.again), .min = 1,
-     .max = UINT64_C(1) << 28, .zero = "never", .def = "256", .used_by = "step",
+    {FE_SEC_STEP, "write_spike:period", FE_OPT_U32, FIELD(ftl.step.write.again), .min = 1,
+     .max = UINT64_C(1) << 28, .zero = "never", .def = "256", .live = true, .used_by = "step",
      .help = "Distance between two thresholds of writes, in blocks."},
-    {FE_SEC_STEP, "write_payback", FE_OPT_BOOL, FIELD(ftl.step.write.payback), .def = "yes",
-     .used_by = "step",
-     .help = "Whether later blocks of a run cost nothing until they have made up for its first."},
 };
 
 const uint32_t fe_n_options = sizeof fe_options / sizeof fe_options[0];

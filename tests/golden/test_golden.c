@@ -58,12 +58,10 @@ static struct fe_profile make_profile(const char *strategy, bool cache)
     p.ftl.unit.gap_fill = 2;
     p.ftl.dftl.map_cache = KIB;
     p.ftl.step = (struct fe_step_params){
-        .block_size = 4 * KIB,
-        .streams = 2,
-        .read = {.random_ns = 900000, .step_ns = 150000, .spike_ns = 400000, .first = 4,
-                 .again = 16, .payback = true},
-        .write = {.random_ns = 15000000, .step_ns = 300000, .spike_ns = 9000000, .first = 8,
-                  .again = 8}};
+        .read = {.random_ns = 900000, .step_ns = 150000, .spike_ns = 400000, .first = 32,
+                 .again = 128},
+        .write = {.random_ns = 15000000, .step_ns = 300000, .spike_ns = 9000000, .first = 64,
+                  .again = 64}};
     if (cache)
         p.cache = (struct fe_cache_params){.size = 16 * KIB, .volatile_ = true, .idle_flush = true};
     p.link = (struct fe_link_params){

@@ -145,7 +145,7 @@ def test_a_replay_to_death_agrees():
     tool = Tool()
     flat, wide = NONE, Spread(0, 0.1, "uniform")
     spread = ("faults.life_spread=10%",)
-    lagging = ("ftl.wear_levelling=static", "ftl.wl_threshold=5")
+    lagging = ("ftl.wear_levelling=static,threshold:5",)
     for settings, lives_of, work in (
             ((*FULL, *spread), wide, "gen:random,op=write,bs=4K,count=100M"),
             ((*FULL, *spread), wide, "gen:zipf,op=write,bs=4K,count=100M"),
@@ -208,7 +208,7 @@ def test_the_figure_leaves_out_what_has_no_place_on_its_scale():
 
 def test_the_command_says_years_and_what_they_rest_on():
     o = good_json("life", "gen:zipf,op=write,bs=4K,count=1M", "--per-day", "1GB", "--card", "ssd-page",
-                  "--only", *FULL, "nand.endurance=3000", "faults.device_spread=50%")
+                  "--only", *FULL, "nand.endurance=3000", "faults.life_spread=device:50%")
     assert o["evidence"] and o["host_bytes_per_day"] == 1e9
     assert abs(o["chip_bytes_per_day"] / 1e9 - o["waf"]) < 1e-9
     # All blocks take part; rated by a data sheet they end a little later than at 3000 cycles.
@@ -217,10 +217,10 @@ def test_the_command_says_years_and_what_they_rest_on():
     years = o["years"]
     assert abs(years["median"] / expected - 1) < 0.03, (years, expected)
     assert abs(years["high"] / years["low"] / math.exp(2 * 1.2816 * 0.5) - 1) < 0.03
-    assert {"nand.endurance=3000", "faults.device_spread=50%"} < set(o["settings"])
+    assert {"nand.endurance=3000", "faults.life_spread=device:50%"} < set(o["settings"])
     assert all(n["source"] for n in o["assumed"])
     text = good("life", "gen:zipf,op=write,bs=4K,count=1M", "--per-day", "1GB", "--card", "ssd-page",
-                "--only", *FULL, "nand.endurance=3000", "faults.device_spread=50%", "-o", "out")
+                "--only", *FULL, "nand.endurance=3000", "faults.life_spread=device:50%", "-o", "out")
     assert text.splitlines()[0] == o["sentence"] and text.endswith("out/index.html\n")
     assert o["sentence"] in re.sub("&[a-z#0-9]+;", "'", read("out/index.html"))
     assert json.loads(read("out/results.json"))["years"] == years

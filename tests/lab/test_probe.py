@@ -355,7 +355,7 @@ def test_hangs():
 
 
 def test_full_of_errors():
-    message, kept = fails("device.used=0", "faults.program_fail=5%", "faults.spare_blocks=0",
+    message, kept = fails("device.used=0", "faults.fail=program:5%", "faults.spare_blocks=0",
                           "faults.end_of_life=read-only")
     assert "in the test '" in message and kept > 50, message
     message, kept = fails("device.used=0", "faults.rber=fresh:100000000000",

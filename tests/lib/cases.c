@@ -96,8 +96,6 @@ static void make_plain_ftl(struct fe_ftl_params *f)
 
 static void make_step(struct fe_step_params *s, struct ft_rand *r)
 {
-    s->block_size = PICK(r, 0, 512, 4096, 10000);
-    s->streams = PICK(r, 0, 1, 3);
     for (int write = 0; write < 2; write++) {
         struct fe_step_rule *rule = write ? &s->write : &s->read;
         rule->random_ns = ft_below(r, 5000000);
@@ -105,7 +103,6 @@ static void make_step(struct fe_step_params *s, struct ft_rand *r)
         rule->spike_ns = ft_below(r, 9000000);
         rule->first = PICK(r, 0, 2, 5);
         rule->again = PICK(r, 0, 1, 16);
-        rule->payback = ft_chance(r, 50);
     }
 }
 

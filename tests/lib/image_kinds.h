@@ -26,7 +26,7 @@ static const struct kind {
     {"page-cache", {"ftl.type=page", "ftl.op=40%", "cache.size=8K", "faults.spare_blocks=4",
                     "faults.factory_bad=4%", "ftl.wear_levelling=static"}},
     {"page-kept", {"ftl.type=page", "ftl.op=40%", "cache.size=12K", "cache.volatile=no"}},
-    {"page-area", {"ftl.type=page", "ftl.op=40%", "ftl.enhanced_start=8K",
+    {"page-area", {"ftl.type=page", "ftl.op=40%", "ftl.enhanced_size:start=8K",
                    "ftl.enhanced_size=24K", "device.discard=yes"}},
     {"page-static", {"ftl.type=page", "ftl.op=60%", "ftl.slc_mode=static", "ftl.slc_blocks=4"}},
     {"page-dynamic", {"ftl.type=page", "ftl.op=60%", "ftl.slc_mode=dynamic", "nand.cell=tlc",

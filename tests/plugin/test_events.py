@@ -102,7 +102,7 @@ def test_the_bus_and_a_dead_device():
         assert [(e["event"], e.get("state"), e.get("reason")) for e in got] == [
             ("state", "disconnected", "the device has left the bus"), ("power-cut", None, None),
             ("power-on", None, None), ("state", "alive", None)], got
-    with Server("ssd-page", "clock=virtual", "faults.cut_dead=100%") as s:
+    with Server("ssd-page", "clock=virtual", "faults.power_cut=dead:100%") as s:
         with Listener(s.control) as c:
             assert s.ctl("power-cut")["ok"] and not s.ctl("power-on")["ok"]
             assert s.stats()["state"] == "dead"
@@ -121,7 +121,7 @@ def test_planned_cut_is_told_at_its_instant():
 
 
 def test_blocks_that_fail():
-    with small_ssd(16, "faults.erase_fail=2%", spares=16) as s:
+    with small_ssd(16, "faults.fail=erase:2%", spares=16) as s:
         with Listener(s.control) as c:
             h = s.connect()
             n = i = 0

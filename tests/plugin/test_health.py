@@ -11,7 +11,7 @@ TOOL = from_env("FLASHEMU_TOOL")
 # 64 blocks: 2 bad from the factory, 10 spare, 52 in use.
 CARD = ["ssd-page", "clock=virtual", "size=8M", "nand.channels=1", "nand.dies_per_channel=1",
         "nand.blocks_per_plane=64", "nand.pages_per_block=64", "nand.endurance=3000",
-        "faults.factory_bad=3.5%", "faults.spare_blocks=10", "faults.device_spread=50%"]
+        "faults.factory_bad=3.5%", "faults.spare_blocks=10", "faults.life_spread=device:50%"]
 
 
 def worn_card(s):

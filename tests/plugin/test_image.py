@@ -197,7 +197,7 @@ def test_inspect_shows_what_was_written():
 
 def test_inspect_tells_the_enhanced_area():
     with Folder() as f:
-        area = f.params("nand.cell=mlc", "ftl.enhanced_start=64K", "ftl.enhanced_size=64K")
+        area = f.params("nand.cell=mlc", "ftl.enhanced_size=64K,start:64K")
         with Server(*area) as s:
             h = s.connect()
             for i in range(400):

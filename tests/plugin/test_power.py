@@ -141,7 +141,7 @@ def test_wrong_use_is_told():
 
 
 def test_dead_device():
-    with Server("ssd-page", "clock=virtual", "faults.cut_dead=100%") as s:
+    with Server("ssd-page", "clock=virtual", "faults.power_cut=dead:100%") as s:
         h = s.connect()
         assert s.ctl("power-cut")["ok"]
         has_all(s.ctl("power-on")["error"], "dead")

@@ -82,14 +82,14 @@ def test_q_ends_it():
 def test_rates_are_in_device_time():
     """1 ms a write: a thousand a second of the device's time, however slow we are."""
     with Server("ideal", "ftl.type=step", "device.discard=no", "step.write_random=1ms",
-                "step.write_step=1ms", "step.write_payback=no",
+                "step.write_step=1ms",
                 "time-scale=0.02") as s:
         h = s.connect()
         p = subprocess.Popen([TOOL, "top", "--count", "2", "--interval", "300ms", s.control],
                              stdout=subprocess.PIPE, universal_newlines=True)
         while p.poll() is None:
             for i in range(10):
-                h.pwrite(bytes(512), 512 * i)
+                h.pwrite(bytes(512), 1024 * i)
         out = p.stdout.read()
         assert p.returncode == 0
         rates = [float(x) for x in re.findall(r"\nwrite +[0-9.]+ +([0-9]+) ", out)]
@@ -299,7 +299,7 @@ def worked(screen, work, words="% busy"):
 def test_less_than_one_a_second_is_shown():
     """8 s: a write of 512 B takes half of them; three reads of 1 MiB take no time."""
     with Server("ideal", "ftl.type=step", "device.discard=no", "step.write_random=4s",
-                "step.write_payback=no", "clock=virtual") as s, \
+                "clock=virtual") as s, \
             Screen("--interval", "30ms", s.control, NO_COLOR="1", LC_ALL="C") as screen:
         h = s.connect()
 

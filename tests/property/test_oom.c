@@ -160,7 +160,6 @@ static struct fe_profile make_profile(uint32_t type, bool rich)
     p.ftl = ft_ftl_params(type, 6144);
     p.ftl.clean.gc_d = 4;
     p.ftl.clean.wl_threshold = 4;
-    p.ftl.step.streams = 3;
     p.ftl.segment.open_linear = 2;
     p.ftl.segment.open_random = 2;
     p.ftl.unit.copy_buffer = 2;

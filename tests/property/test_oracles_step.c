@@ -10,8 +10,7 @@
  *   delay charged to the first write of a run is paid back out of the next sequential
  *   delays" (published.csv, gen32-model-*)
  *
- * The reading in this file goes through a command sector by sector.  It keeps the runs as a list,
- * the latest one first.  Block by block it counts down to the next spike, and a debt down to zero.
+ * The reading in this file goes through a command sector by sector.  Block by block it counts down to the next spike, and a debt down to zero.
  *
  * A case is its seed.  A seed as argument runs that case alone.
  */
@@ -25,28 +24,23 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define SECTOR      512
-#define MAX_STREAMS 9
+#define SECTOR 512
 
 /* Parameters as the profile gives them; [1] is for writes. */
 struct model {
-    uint64_t block_size, random_ns[2], step_ns[2], spike_ns[2], first[2], again[2];
-    uint64_t streams, n_runs[2];
-    bool payback[2];
+    uint64_t random_ns[2], step_ns[2], spike_ns[2], first[2], again[2];
     struct published_run {
         uint64_t next_byte, bytes, left, distance, debt_ns;
-    } runs[2][MAX_STREAMS + 1];
+    } runs[2];
 };
 
 /* What one sector of a run costs. */
 static uint64_t sector_ns(struct model *m, int w, struct published_run *r)
 {
-    uint64_t in_block = r->bytes % m->block_size, ns = 0;
+    uint64_t ns = 0;
     bool is_first = r->bytes == 0;
     r->bytes += SECTOR;
     r->next_byte += SECTOR;
-    if (in_block != 0)
-        return 0; /* the block has been paid for */
     if (r->left > 0 && --r->left == 0) {
         ns += m->spike_ns[w];
         r->distance = w ? m->again[1] : 2 * r->distance;
@@ -55,7 +49,7 @@ static uint64_t sector_ns(struct model *m, int w, struct published_run *r)
         r->left = r->distance;
     }
     if (is_first) {
-        r->debt_ns = m->payback[w] ? m->random_ns[w] : 0;
+        r->debt_ns = w ? m->random_ns[w] : 0;
         return m->random_ns[w];
     }
     ns += m->step_ns[w];
@@ -67,23 +61,14 @@ static uint64_t sector_ns(struct model *m, int w, struct published_run *r)
     return ns;
 }
 
-/* Finds or makes the run of a command, and moves it to the front of the list. */
+/* The run of a command: it goes on, or another one begins. */
 static struct published_run *run_for(struct model *m, int w, uint64_t offset)
 {
-    struct published_run *list = m->runs[w], it = {.next_byte = offset, .left = m->first[w],
-                                                   .distance = m->first[w]};
-    uint64_t at = 0;
-    while (at < m->n_runs[w] && list[at].next_byte != offset)
-        at++;
-    if (at < m->n_runs[w])
-        it = list[at];
-    else if (m->n_runs[w] < m->streams)
-        m->n_runs[w]++;
-    else
-        at = m->streams ? m->streams - 1 : 0;
-    memmove(list + 1, list, at * sizeof *list);
-    list[0] = it;
-    return list;
+    struct published_run *r = &m->runs[w];
+    if (r->bytes == 0 || r->next_byte != offset)
+        *r = (struct published_run){.next_byte = offset, .left = m->first[w],
+                                    .distance = m->first[w]};
+    return r;
 }
 
 static uint64_t command_ns(struct model *m, int w, uint64_t offset, uint64_t len)
@@ -105,31 +90,23 @@ static void add(char *text, size_t size, const char *key, uint64_t value, const 
 static void write_profile(const struct model *m, uint64_t capacity, uint64_t max_transfer,
                           char *text, size_t size)
 {
-    static const char *const keys[2][5] = {
-        {"read_random", "read_step", "read_spike", "read_first", "read_limit"},
-        {"write_random", "write_step", "write_spike", "write_first", "write_period"}};
+    static const char *const keys[2][4] = {
+        {"read_random", "read_step", "read_spike", "limit"},
+        {"write_random", "write_step", "write_spike", "period"}};
     text[0] = '\0';
     snprintf(text, size, "[device]\ncapacity = %" PRIu64 "\n[link]\nmax_transfer = %" PRIu64
              "\n[ftl]\ntype = step\n[step]\n", capacity, max_transfer);
-    add(text, size, "block_size", m->block_size, "");
-    add(text, size, "streams", m->streams, "");
     for (int w = 0; w < 2; w++) {
         add(text, size, keys[w][0], m->random_ns[w], "ns");
         add(text, size, keys[w][1], m->step_ns[w], "ns");
-        add(text, size, keys[w][2], m->spike_ns[w], "ns");
         size_t at = strlen(text);
-        if (m->first[w] == 0)
-            snprintf(text + at, size - at, "%s = never\n", keys[w][3]);
-        else
-            add(text, size, keys[w][3], m->first[w], "");
-        at = strlen(text);
-        if (m->again[w] == 0)
-            snprintf(text + at, size - at, "%s = never\n", keys[w][4]);
-        else
-            add(text, size, keys[w][4], m->again[w], "");
-        at = strlen(text);
-        snprintf(text + at, size - at, "%s_payback = %s\n", w ? "write" : "read",
-                 m->payback[w] ? "yes" : "no");
+        char first[24] = "never", again[24] = "never";
+        if (m->first[w])
+            snprintf(first, sizeof first, "%" PRIu64, m->first[w]);
+        if (m->again[w])
+            snprintf(again, sizeof again, "%" PRIu64, m->again[w]);
+        snprintf(text + at, size - at, "%s = %" PRIu64 "ns,first:%s,%s:%s\n", keys[w][2],
+                 m->spike_ns[w], first, keys[w][3], again);
     }
 }
 
@@ -160,15 +137,14 @@ static uint64_t submit(struct fe_device *dev, uint64_t now, bool write, uint64_t
 
 static struct model random_model(struct ft_rand *r)
 {
-    static const uint64_t sizes[] = {512, 1024, 4096, 1536, 65536}, few[] = {0, 1, 2, 7};
-    struct model m = {.block_size = sizes[ft_below(r, 5)], .streams = ft_below(r, MAX_STREAMS)};
+    static const uint64_t few[] = {0, 1, 2, 7};
+    struct model m = {.random_ns = {0}};
     for (int w = 0; w < 2; w++) {
         m.random_ns[w] = ft_chance(r, 10) ? 0 : ft_below(r, 20000000);
         m.step_ns[w] = ft_chance(r, 20) ? 0 : ft_below(r, 300000);
         m.spike_ns[w] = ft_chance(r, 20) ? 0 : ft_below(r, 5000000);
         m.first[w] = ft_chance(r, 10) ? 0 : ft_between(r, 2, ft_chance(r, 50) ? 9 : 300);
         m.again[w] = ft_chance(r, 30) ? few[ft_below(r, 4)] : ft_between(r, 1, 400);
-        m.payback[w] = ft_chance(r, 50);
     }
     return m;
 }
@@ -339,8 +315,8 @@ static void test_oracle_step_profile_says_what_is_missing(void **state)
     expect_bad(STICK, "ftl.type=page", "nand.cell is missing");
     expect_bad("[ftl]\ntype = step\n", NULL,
                "nand.blocks_per_plane is missing (it follows if device.capacity is given)");
-    expect_bad(STICK, "step.read_first=1", "allowed: ");
-    expect_bad(STICK, "step.readfirst=3", "did you mean step.read_first?");
+    expect_bad(STICK, "step.read_spike=first:1", "it can be 2 to ");
+    expect_bad(STICK, "step.readspike=3", "did you mean step.read_spike?");
     struct fe_profile p;
     struct fe_err err;
     if (parse(&p, STICK, "nand.page_size=2K", &err) < 0) /* a chip that is given counts */

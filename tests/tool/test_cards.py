@@ -139,7 +139,7 @@ def test_every_option_does_something():
     """What the cards need beyond a number of open units cannot be left out."""
     for card, *changes in (
             ("sandisk-su04g", "ftl.scattered=0", "ftl.small_join=no", "ftl.zone_units=0",
-             "ftl.zone_start=0"),
+             "ftl.zone_units=start:0"),
             ("transcend-usd14", "ftl.map_switch=0", "ftl.group_switch=no", "ftl.scattered=0"),
             ("sandisk-sd4gb", "ftl.small_join=no", "ftl.zone_units=0", "ftl.gap_fill=0")):
         # Without one of these, some cards wear out before the end of the curves.

@@ -187,7 +187,7 @@ def test_summary_is_for_people():
 
 def test_the_wear_of_an_enhanced_area_stands_beside_that_of_all_blocks():
     chip = ["nand.blocks_per_plane=16", "ftl.op=60%", "nand.cell=mlc", "nand.tPROG=300us/900us"]
-    area = [*chip, "ftl.enhanced_start=1M", "ftl.enhanced_size=1M"]
+    area = [*chip, "ftl.enhanced_size=1M,start:1M"]
     inside = "gen:random,op=write,bs=4K,size=1M,offset=1M,count=20000"
     outside = "gen:random,op=write,bs=4K,size=2M,offset=3M,count=40000"
     o = replay("ssd-page", inside, *area)
@@ -219,7 +219,7 @@ def test_counters_of_each_strategy_reach_the_statistics():
     assert slc["slc_folds"] > 0
 
     hot = "gen:random,op=write,bs=4K,size=256K,count=60000"
-    level = ["ftl.wear_levelling=static", "ftl.wl_threshold=8", "device.used=16T"]
+    level = ["ftl.wear_levelling=static,threshold:8", "device.used=16T"]
     assert replay("ssd-page", hot, *chip, *level)["ftl"]["wear_moves"] > 0
     text = good("replay", "ssd-page", hot, *chip, *level)
     assert "moved by wear levelling" in text and "WAF" in text
@@ -337,7 +337,7 @@ def test_warmup_is_not_counted():
     # nor are its trims that were left out, its failures, and what is in flight at its end
     write("w", HEAD + "0 write 0 4096\n0 trim 0 4096\n")
     o = replay(PROFILE, "--warmup", "w", "gen:sequential,count=3", "--drop-trim",
-               "device.used=0", "faults.spare_blocks=0", "faults.program_fail=number:1")
+               "device.used=0", "faults.spare_blocks=0", "faults.fail=program_number:1")
     assert o["dropped_trims"] == 0 and set(o["failed"].values()) == {0} and o["records"] == 3
     good("replay", PROFILE, "--warmup", "gen:random,op=write,count=9,size=1M",
          "gen:random,count=9,size=1M", "--depth", "4", "--record", "r")

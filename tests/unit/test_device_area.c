@@ -43,10 +43,10 @@ static void test_device_capacity_with_an_enhanced_area(void **state)
     p.ftl.page.enhanced_start = 96 * PAGE; /* to the end */
     fe_device_destroy(ft_device_make(&p, false));
     p.ftl.page.enhanced_start = 97 * PAGE;
-    ft_device_refused(&p, EINVAL, "ftl.enhanced_start=198656: the enhanced area would end at 231424"
+    ft_device_refused(&p, EINVAL, "ftl.enhanced_size:start=198656: the enhanced area would end at 231424"
                                   ", and the device at 229376; at most 196608");
     p = profile_with_area(60, 8);
-    ft_device_refused(&p, EINVAL, "ftl.enhanced_start=122880: the enhanced area would end at 139264"
+    ft_device_refused(&p, EINVAL, "ftl.enhanced_size:start=122880: the enhanced area would end at 139264"
                                   ", and the device at 131072; at most 114688");
     p.device.capacity = 7 * PAGE;
     ft_device_refused(&p, EINVAL, "ftl.enhanced_size=16384: is larger than the device, which has "

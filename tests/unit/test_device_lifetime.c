@@ -288,7 +288,7 @@ static void test_lifetime_begins_with_the_first_power_on(void **state)
     run(dev, FE_REQ_WRITE, 30);
     assert_int_equal(fe_medium_lifetime(dev->medium).n_programs, n + 1);
     snprintf(number, sizeof number, "%llu", (unsigned long long)n + 3);
-    assert_int_equal(fe_device_set(dev, "faults.program_fail:number", number, &err), 0);
+    assert_int_equal(fe_device_set(dev, "faults.fail:program_number", number, &err), 0);
     run(dev, FE_REQ_WRITE, 30);
     fe_device_get_stats(dev, &stats);
     assert_int_equal(stats.bad_grown, 1);

@@ -366,7 +366,7 @@ static void test_norlog_refuses_what_contradicts_itself(void **state)
     p = ft_norlog_params(FE_GC_FIFO);
     p.clean.wear_levelling = FE_WEAR_STATIC;
     p.clean.wl_threshold = 0;
-    assert_refused(ft_nor(8, 11), p, "ftl.wl_threshold=0");
+    assert_refused(ft_nor(8, 11), p, "ftl.wear_levelling:threshold=0");
     struct ft_layer l;
     p = ft_norlog_params(FE_GC_GREEDY);
     p.clean.gc_reserve = 6; /* one block for data */

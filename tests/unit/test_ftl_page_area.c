@@ -414,7 +414,7 @@ static void test_area_refuses_contradictions(void **state)
     struct fe_nand_params nand = ft_nand_slc(FE_CELL_MLC, 1, 20);
     struct fe_nand_params slc = ft_nand_slc(FE_CELL_SLC, 1, 20);
     struct fe_ftl_params p = with_area(&nand, 4, 0);
-    expect_refusal(&p, &nand, "ftl.enhanced_start=2048: there is no enhanced area with "
+    expect_refusal(&p, &nand, "ftl.enhanced_size:start=2048: there is no enhanced area with "
                               "ftl.enhanced_size=none; use 0, or a size");
     p = with_area(&nand, 4, 8);
     expect_refusal(&p, &slc, "ftl.enhanced_size=4096: only blocks of nand.cell=mlc (2 pages or "
@@ -428,7 +428,7 @@ static void test_area_refuses_contradictions(void **state)
                    "ftl.enhanced_size=4096: must be a multiple of the flash page, 8192 bytes");
     p.page.enhanced_start = 4096;
     expect_refusal(&p, &nand,
-                   "ftl.enhanced_start=4096: must be a multiple of the flash page, 8192 bytes");
+                   "ftl.enhanced_size:start=4096: must be a multiple of the flash page, 8192 bytes");
     nand = ft_nand_slc(FE_CELL_MLC, 1, 20);
     /* 4 blocks for the other data's work and 1 for data, so 15 remain, 4 of them for its own */
     p = with_area(&nand, 0, 11 * 4 + 1);
@@ -436,7 +436,7 @@ static void test_area_refuses_contradictions(void **state)
                               "20 the page strategy keeps 4 besides the other data, which leaves "
                               "15; at most 22528 bytes");
     p = with_area(&nand, 10 * 8 + 1, 8);
-    expect_refusal(&p, &nand, "ftl.enhanced_start=41472: the enhanced area would end at 45568, and "
+    expect_refusal(&p, &nand, "ftl.enhanced_size:start=41472: the enhanced area would end at 45568, and "
                               "the device at 45056; at most 40960");
 }
 

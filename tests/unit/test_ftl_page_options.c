@@ -240,7 +240,7 @@ static void test_page_refuses_contradictions(void **state)
     expect_refusal(&p, &nand, "ftl.gc_d=0: d-choices draws at least 1 block");
     p = ok;
     p.clean.wear_levelling = FE_WEAR_STATIC;
-    expect_refusal(&p, &nand, "ftl.wl_threshold=0: static wear levelling");
+    expect_refusal(&p, &nand, "ftl.wear_levelling:threshold=0: static wear levelling");
     p = ok;
     p.page.slc_blocks = 2;
     expect_refusal(&p, &nand,

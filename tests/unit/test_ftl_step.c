@@ -2,7 +2,7 @@
  *
  * step: the published schedule by hand.  Delays are round numbers, so that a sum tells
  * what is in it: random 1000000 ns, spike 10000 ns, step 100 ns.  A block is a page of
- * 512 bytes unless a test says otherwise.
+ * 512 bytes.
  */
 #include "lib/layer.h"
 #include "lib/rand.h"
@@ -18,17 +18,18 @@
 #define PAGE   512
 #define PAGES  4095 /* of 64 blocks of 64 pages, one is kept back */
 
-/* The thresholds of the 32 MB stick; no payback. */
+/* The thresholds of the 32 MB stick.  Writes have nothing to pay back. */
 static struct fe_ftl_params usual(void)
 {
     struct fe_nand_params np = ft_nand(1, 64, 64, PAGE);
     struct fe_ftl_params p = ft_params("step", &np, 1);
     struct fe_step_rule rule = {.random_ns = RANDOM, .step_ns = STEP, .spike_ns = SPIKE};
-    p.step = (struct fe_step_params){.streams = 1, .read = rule, .write = rule};
+    p.step = (struct fe_step_params){.read = rule, .write = rule};
     p.step.read.first = 32;
     p.step.read.again = 256;
     p.step.write.first = 195;
     p.step.write.again = 256;
+    p.step.write.random_ns = 0;
     return p;
 }
 
@@ -75,7 +76,7 @@ static uint64_t write_blocks(struct ft_layer *l, uint64_t first, uint64_t n)
 /* Block after block: spikes at these lengths of the run and nowhere else. */
 static void expect_spikes(struct ft_layer *l, bool write, const uint32_t *at, size_t n)
 {
-    assert_int_equal(cost(l, write, 7 * PAGE, PAGE), RANDOM);
+    assert_int_equal(cost(l, write, 7 * PAGE, PAGE), write ? 0 : RANDOM);
     for (uint64_t k = 2, i = 0; k <= 2000; k++) {
         bool spike = i < n && at[i] == k;
         assert_int_equal(cost(l, write, (6 + k) * PAGE, PAGE), STEP + (spike ? SPIKE : 0));
@@ -141,7 +142,9 @@ static void test_step_random_costs_the_same_each_time(void **state)
 {
     (void)state;
     struct ft_layer l;
-    setup(&l, usual());
+    struct fe_ftl_params p = usual();
+    p.step.write.random_ns = RANDOM;
+    setup(&l, p);
     for (uint64_t i = 0; i < 50; i++) {
         assert_int_equal(read_blocks(&l, i * 37 % 97, 1), RANDOM);
         assert_int_equal(write_blocks(&l, i * 41 % 89, 1), RANDOM);
@@ -168,7 +171,7 @@ static void test_step_cuts_do_not_matter(void **state)
         }
         /* 32 96 224, and 480 to 2784 in steps of 256; 195 to 2755 */
         assert_int_equal(reads, RANDOM + 2999 * STEP + 13 * SPIKE);
-        assert_int_equal(writes, RANDOM + 2999 * STEP + 11 * SPIKE);
+        assert_int_equal(writes, 2999 * STEP + 11 * SPIKE);
         teardown(&l);
     }
 }
@@ -178,7 +181,7 @@ static void test_step_spike_falls_on_the_command_that_reaches_it(void **state)
     (void)state;
     struct ft_layer l;
     setup(&l, usual());
-    assert_int_equal(write_blocks(&l, 100, 194), RANDOM + 193 * STEP);
+    assert_int_equal(write_blocks(&l, 100, 194), 193 * STEP);
     assert_int_equal(write_blocks(&l, 294, 1), STEP + SPIKE);
     assert_int_equal(write_blocks(&l, 295, 255), 255 * STEP);
     assert_int_equal(write_blocks(&l, 550, 513), 513 * STEP + 3 * SPIKE);
@@ -190,15 +193,14 @@ static void test_step_parts_of_blocks_count_once(void **state)
     (void)state;
     struct ft_layer l;
     struct fe_ftl_params p = usual();
-    p.step.block_size = 4096;
     p.step.read.first = 2;
     setup(&l, p);
-    assert_int_equal(cost(&l, false, 512, 512), RANDOM); /* a block of the run begins there */
+    assert_int_equal(cost(&l, false, 64, 64), RANDOM); /* a block of the run begins there */
     for (uint64_t i = 2; i <= 8; i++)
-        assert_int_equal(cost(&l, false, 512 * i, 512), 0);
-    assert_int_equal(cost(&l, false, 512 * 9, 512), STEP + SPIKE);
-    assert_int_equal(cost(&l, false, 512 * 10, 7 * 512), 0);
-    assert_int_equal(cost(&l, false, 512 * 17, 4096 + 512), 2 * STEP);
+        assert_int_equal(cost(&l, false, 64 * i, 64), 0);
+    assert_int_equal(cost(&l, false, 64 * 9, 64), STEP + SPIKE);
+    assert_int_equal(cost(&l, false, 64 * 10, 7 * 64), 0);
+    assert_int_equal(cost(&l, false, 64 * 17, 512 + 64), 2 * STEP);
     teardown(&l);
 }
 
@@ -208,66 +210,24 @@ static void test_step_reads_and_writes_do_not_meet(void **state)
     struct ft_layer l;
     setup(&l, usual());
     assert_int_equal(read_blocks(&l, 0, 10), RANDOM + 9 * STEP);
-    assert_int_equal(write_blocks(&l, 10, 10), RANDOM + 9 * STEP);
+    assert_int_equal(write_blocks(&l, 10, 10), 9 * STEP);
     assert_int_equal(read_blocks(&l, 20, 1), RANDOM); /* where the write has ended */
     assert_int_equal(write_blocks(&l, 20, 1), STEP);
     assert_int_equal(read_blocks(&l, 21, 1), STEP);
     teardown(&l);
 }
 
-/* n runs in turn: all go on if as many are recognised, none if there is one less. */
-static void test_step_streams(void **state)
-{
-    (void)state;
-    for (uint32_t n = 2; n <= 8; n++) {
-        for (uint32_t less = 0; less < 2; less++) {
-            struct ft_layer l;
-            struct fe_ftl_params p = usual();
-            p.step.streams = n - less;
-            setup(&l, p);
-            for (uint64_t k = 0; k < 300; k++)
-                for (uint32_t s = 0; s < n; s++)
-                    assert_int_equal(write_blocks(&l, 400 * s + k, 1),
-                                     k == 0 || less ? RANDOM : STEP + (k == 194 ? SPIKE : 0));
-            teardown(&l);
-        }
-    }
-}
-
-/* A lonely command among two streams takes the place of the one that has waited longer. */
-static void test_step_oldest_stream_is_given_up(void **state)
+/* One run of each kind is recognised: another one takes its place. */
+static void test_step_one_run(void **state)
 {
     (void)state;
     struct ft_layer l;
-    struct fe_ftl_params p = usual();
-    p.step.streams = 2;
-    setup(&l, p);
-    write_blocks(&l, 0, 1);
-    write_blocks(&l, 1000, 1);
-    assert_int_equal(write_blocks(&l, 1, 1), STEP);
-    assert_int_equal(write_blocks(&l, 2000, 1), RANDOM);
-    assert_int_equal(write_blocks(&l, 2, 1), STEP);
-    assert_int_equal(write_blocks(&l, 1001, 1), RANDOM);
-    teardown(&l);
-    p.step.streams = 0;
-    setup(&l, p);
-    assert_int_equal(read_blocks(&l, 0, 40), RANDOM + 39 * STEP + SPIKE);
-    assert_int_equal(read_blocks(&l, 40, 40), RANDOM + 39 * STEP + SPIKE);
-    teardown(&l);
-}
-
-/* Two runs that end at the same place: the later one goes on. */
-static void test_step_two_runs_with_one_end(void **state)
-{
-    (void)state;
-    struct ft_layer l;
-    struct fe_ftl_params p = usual();
-    p.step.streams = 2;
-    setup(&l, p);
-    read_blocks(&l, 10, 30); /* 30 blocks */
-    read_blocks(&l, 38, 2);  /* 2 blocks */
-    assert_int_equal(read_blocks(&l, 40, 2), 2 * STEP);         /* 4 of the second */
-    assert_int_equal(read_blocks(&l, 40, 2), 2 * STEP + SPIKE); /* 32 of the first */
+    setup(&l, usual());
+    assert_int_equal(read_blocks(&l, 0, 31), RANDOM + 30 * STEP);
+    assert_int_equal(read_blocks(&l, 1000, 1), RANDOM);
+    assert_int_equal(read_blocks(&l, 31, 1), RANDOM); /* where the first one has ended */
+    assert_int_equal(read_blocks(&l, 1001, 1), RANDOM);
+    assert_int_equal(read_blocks(&l, 1002, 31), 31 * STEP + SPIKE); /* the 32nd block */
     teardown(&l);
 }
 
@@ -276,7 +236,6 @@ static void test_step_payback(void **state)
     (void)state;
     struct ft_layer l;
     struct fe_ftl_params p = usual();
-    p.step.write.payback = true;
     p.step.write.random_ns = 1050;
     setup(&l, p);
     assert_int_equal(write_blocks(&l, 0, 1), 1050);
@@ -298,8 +257,7 @@ static void test_step_payback_sums(void **state)
     for (uint64_t n = 1; n <= 4000; n += n < 240 ? 1 : 97) {
         struct ft_layer l;
         struct fe_ftl_params p = usual();
-        p.step.write.payback = true;
-        p.step.write.random_ns = 25000; /* 150 steps and a spike */
+            p.step.write.random_ns = 25000; /* 150 steps and a spike */
         setup(&l, p);
         uint64_t line = (n - 1) * STEP + (n < 195 ? 0 : 1 + (n - 195) / 256) * SPIKE, sum = 0;
         for (uint64_t at = 0; at < n; at += 64)
@@ -385,7 +343,7 @@ static void test_step_refuses_what_contradicts_itself(void **state)
     fe_err_init(&err);
     p.step.write.first = 1;
     assert_int_equal(fe_ftl_step.max_lpns(&p, &geo, &err), 0);
-    assert_non_null(strstr(err.text, "step.write_first=1: the first block"));
+    assert_non_null(strstr(err.text, "step.write_spike:first=1: the first block"));
     assert_true(fe_ftl_step.no_medium);
 }
 
@@ -409,11 +367,11 @@ static void test_step_check_finds_a_damaged_run(void **state)
     struct fe_err err = {""};
     setup(&l, usual());
     write_blocks(&l, 10, 3);
-    step_of(l.ftl)->runs[true][0].blocks = 7;
+    step_of(l.ftl)->runs[true].blocks = 7;
     assert_int_equal(l.ftl->ops->check(l.ftl, &err), -EIO);
     assert_string_equal(err.text,
-                        "run 0 of writes: bytes [5120, 6656), 7 blocks, next spike at 195");
-    step_of(l.ftl)->runs[true][0].blocks = 3;
+                        "the run of writes: bytes [5120, 6656), 7 blocks, next spike at 195");
+    step_of(l.ftl)->runs[true].blocks = 3;
     teardown(&l);
 }
 
@@ -428,9 +386,7 @@ int main(void)
         cmocka_unit_test(test_step_spike_falls_on_the_command_that_reaches_it),
         cmocka_unit_test(test_step_parts_of_blocks_count_once),
         cmocka_unit_test(test_step_reads_and_writes_do_not_meet),
-        cmocka_unit_test(test_step_streams),
-        cmocka_unit_test(test_step_oldest_stream_is_given_up),
-        cmocka_unit_test(test_step_two_runs_with_one_end),
+        cmocka_unit_test(test_step_one_run),
         cmocka_unit_test(test_step_payback),
         cmocka_unit_test(test_step_payback_sums),
         cmocka_unit_test(test_step_keeps_bytes_in_place),

@@ -44,13 +44,14 @@ static const struct change changes[] = {
     {"link.busy_poll", "500us", {"link.queue=off"}},
     {"link.busy_ask", "2ms", {"link.queue=off", "link.busy_poll=500us"}},
     {"link.busy_late", "90%", {"link.queue=off", "link.busy_poll=500us"}},
-    {"faults.slow_factor", "20", {SLOW, "faults.program_fail=1%"}},
+    {"faults.slow_factor", "20", {SLOW, "faults.fail:program=1%"}},
     {"faults.weak_block", "3", {"faults.weak_block:cycles=1", SPARES}},
     {"faults.weak_block:cycles", "1", {SPARES}},
-    {"faults.program_fail", "1%", {SPARES}},
-    {"faults.erase_fail", "5%", {SPARES}},
-    {"faults.program_fail:number", "5", {SPARES}},
-    {"faults.erase_fail:number", "1", {SPARES}},
+    {"faults.fail", "program:1%", {SPARES}},
+    {"faults.fail:program", "1%", {SPARES}},
+    {"faults.fail:erase", "5%", {SPARES}},
+    {"faults.fail:program_number", "5", {SPARES}},
+    {"faults.fail:erase_number", "1", {SPARES}},
     {"faults.hang:request", "7", {0}},
     {"faults.hang", "1s", {"faults.hang:request=7"}},
     {"faults.disconnect:request", "7", {0}},
@@ -58,10 +59,14 @@ static const struct change changes[] = {
     {"faults.lie", "lost-write@3", {0}},
     {"step.read_random", "3ms", {STEP}},
     {"step.read_step", "1ms", {STEP}},
-    {"step.read_spike", "5ms", {STEP, "step.read_first=3", "step.read_limit=2"}},
+    {"step.read_spike", "5ms", {STEP, "step.read_spike:first=3", "step.read_spike:limit=2"}},
     {"step.write_random", "3ms", {STEP}},
     {"step.write_step", "1ms", {STEP}},
-    {"step.write_spike", "5ms", {STEP, "step.write_first=3", "step.write_period=2"}},
+    {"step.read_spike:first", "3", {STEP, "step.read_spike=5ms"}},
+    {"step.read_spike:limit", "2", {STEP, "step.read_spike=5ms"}},
+    {"step.write_spike:first", "3", {STEP, "step.write_spike=5ms"}},
+    {"step.write_spike:period", "2", {STEP, "step.write_spike=5ms"}},
+    {"step.write_spike", "5ms", {STEP, "step.write_spike:first=3", "step.write_spike:period=2"}},
 };
 
 static const char text[] = "[device]\ncapacity = 512K\n"
@@ -69,7 +74,7 @@ static const char text[] = "[device]\ncapacity = 512K\n"
                            "page_size = 2K\ntR = 50us\ntPROG = 300us/900us\ntBERS = 2ms\n"
                            "[ftl]\ntype = page\n[link]\ntype = usb-hs\n";
 static const char step_text[] = "[device]\ncapacity = 512K\n[ftl]\ntype = step\n"
-                                "[step]\nblock_size = 4K\nread_random = 900us\nwrite_random = 2ms\n";
+                                "[step]\nread_random = 900us\nwrite_random = 2ms\n";
 
 /* The device of a change; `made` = it has the new value from the beginning. */
 static struct fe_device *make_device(const struct change *c, bool made)

@@ -83,8 +83,10 @@ static void test_options_live_ones_are_delays_and_faults(void **state)
         "link.busy_late",
         "ftl.unit_read", "step.read_random", "step.read_step", "step.read_spike",
         "step.write_random", "step.write_step", "step.write_spike",
-        "faults.slow_factor", "faults.weak_block", "faults.weak_block:cycles", "faults.program_fail",
-        "faults.erase_fail", "faults.program_fail:number", "faults.erase_fail:number",
+        "step.read_spike:first", "step.read_spike:limit", "step.write_spike:first",
+        "step.write_spike:period",
+        "faults.slow_factor", "faults.fail", "faults.weak_block", "faults.weak_block:cycles", "faults.fail:program",
+        "faults.fail:erase", "faults.fail:program_number", "faults.fail:erase_number",
         "faults.hang:request", "faults.hang", "faults.disconnect:request", "faults.disconnect",
         "faults.lie",
     };

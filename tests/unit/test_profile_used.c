@@ -58,8 +58,8 @@ static void test_used_a_line_of_the_file_is_a_mistake(void **state)
 {
     (void)state;
     parse_bad(SEGMENT "gc_d = 5\n", no_effect("x.ini:13: ftl.gc_d = 5", "ftl.gc_d", "segment"));
-    parse_bad(MINIMAL "[step]\nstreams = 2\n",
-              no_effect("x.ini:12: step.streams = 2", "step.streams", "page"));
+    parse_bad(MINIMAL "[step]\nread_random = 2ms\n",
+              no_effect("x.ini:12: step.read_random = 2ms", "step.read_random", "page"));
     parse_bad("[device]\ncapacity = 1M\n[nand]\ntR = 5us\n[ftl]\ntype = step\n",
               no_effect("x.ini:4: nand.tR = 5us", "nand.tR", "step"));
     /* the default's own value, too: who gives it expects an effect */

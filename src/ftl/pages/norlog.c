@@ -246,7 +246,7 @@ static int check_options(const struct fe_ftl_params *p, const struct fe_geometry
                           fe_gc_policy_name(p->clean.gc_policy));
     if (p->clean.wear_levelling == FE_WEAR_STATIC && p->clean.wl_threshold == 0)
         return fe_err_set(err, EINVAL,
-                          "ftl.wl_threshold=0: static wear levelling would move a block with "
+                          "ftl.wear_levelling:threshold=0: static wear levelling would move a block with "
                           "every collection; at least 1");
     return 0;
 }

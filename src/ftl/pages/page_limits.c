@@ -122,7 +122,7 @@ static int check_area(const struct fe_ftl_params *p, const struct fe_geometry *g
     unsigned long long start = p->page.enhanced_start, size = p->page.enhanced_size;
     if (size == 0 && start)
         return fe_err_set(err, EINVAL,
-                          "ftl.enhanced_start=%llu: there is no enhanced area with "
+                          "ftl.enhanced_size:start=%llu: there is no enhanced area with "
                           "ftl.enhanced_size=none; use 0, or a size", start);
     if (size && fe_slc_pages(geo) == 0)
         return fe_err_set(err, EINVAL,
@@ -130,8 +130,8 @@ static int check_area(const struct fe_ftl_params *p, const struct fe_geometry *g
                           "or tlc (3 or more) can be used in SLC mode; use none", size);
     if (start % geo->page_bytes || size % geo->page_bytes)
         return fe_err_set(err, EINVAL,
-                          "ftl.enhanced_%s=%llu: must be a multiple of the flash page, %u bytes",
-                          start % geo->page_bytes ? "start" : "size",
+                          "ftl.enhanced_size%s=%llu: must be a multiple of the flash page, %u bytes",
+                          start % geo->page_bytes ? ":start" : "",
                           start % geo->page_bytes ? start : size, geo->page_bytes);
     return 0;
 }
@@ -164,7 +164,7 @@ int fe_page_area_fits_range(const struct fe_ftl_params *p, const struct fe_geome
                           "ftl.enhanced_size=%llu: is larger than the device, which has %llu bytes",
                           (unsigned long long)size, (unsigned long long)bytes);
     return fe_err_set(err, EINVAL,
-                      "ftl.enhanced_start=%llu: the enhanced area would end at %llu, and the "
+                      "ftl.enhanced_size:start=%llu: the enhanced area would end at %llu, and the "
                       "device at %llu; at most %llu",
                       (unsigned long long)start, (unsigned long long)(start + size),
                       (unsigned long long)bytes, (unsigned long long)(bytes - size));
@@ -179,7 +179,7 @@ static int check_options(const struct fe_ftl_params *p, const struct fe_geometry
         return fe_err_set(err, EINVAL, "ftl.gc_d=0: d-choices draws at least 1 block");
     if (p->clean.wear_levelling == FE_WEAR_STATIC && p->clean.wl_threshold == 0)
         return fe_err_set(err, EINVAL,
-                          "ftl.wl_threshold=0: static wear levelling would move a block with "
+                          "ftl.wear_levelling:threshold=0: static wear levelling would move a block with "
                           "every cleaning; at least 1");
     if (p->page.slc_mode == FE_SLC_OFF && p->page.slc_blocks)
         return fe_err_set(err, EINVAL,

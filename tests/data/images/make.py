@@ -32,8 +32,8 @@ CHIP = ("ideal", "clock=virtual", "device.capacity=1M", "nand.pages_per_block=16
 DEVICES = {
     "page": ("close", CHIP + (
         "nand.cell=mlc", "ftl.op=20%", "ftl.slc_mode=static", "ftl.slc_blocks=4",
-        "ftl.wear_levelling=static", "ftl.wl_threshold=2", "faults.spare_blocks=4",
-        "faults.factory_bad=3%", "faults.program_fail=number:500", "nand.endurance=1000")),
+        "ftl.wear_levelling=static,threshold:2", "faults.spare_blocks=4",
+        "faults.factory_bad=3%", "faults.fail=program_number:500", "nand.endurance=1000")),
     "page-cache": ("kill", CHIP + (
         "ftl.op=20%", "cache.size=32K", "cache.volatile=no", "cache.idle_flush=no",
         "faults.rber=fresh:1000000")),

@@ -43,10 +43,11 @@ _MEMBER = {
     "ftl.switch_merge": "switch_merge", "ftl.gap_fill": "gap_fill",
     "ftl.copy_buffer": "copy_buffer", "ftl.group_units": "group",
     "ftl.group_switch": "group_switch", "ftl.scattered": "scattered",
-    "ftl.scattered_stay": "stay", "ftl.scattered_hot": "hot", "ftl.open_units": "open_units",
+    "ftl.scattered_policy:stay": "stay", "ftl.scattered_policy:fewest": "hot",
+    "ftl.open_units": "open_units",
     "ftl.random_log": "random_log", "ftl.random_record": "record",
     "ftl.small_log": "small_log",
-    "ftl.small_write": "small_write", "ftl.zone_start": "zone_start",
+    "ftl.small_write": "small_write", "ftl.zone_units:start": "zone_start",
     "ftl.zone_units": "zone_units", "ftl.map_region": "region", "cache.size": "cache",
     "cache.write_behind": "behind", "ftl.tail_align": "tail", "link.max_transfer": "limit",
     "nand.blocks_per_plane": "spare", "ftl.slc_run": "run"}
@@ -81,7 +82,12 @@ def profile(f: Fitted, m: Measurement, source: str, made_by: str) -> str:
              *(f"; {line}" for line in (*_left_open(f, m), sentence(f))),
              *sections({"device.model": model, **keys}),
              "", "[provenance]"]
-    lines += [f"{key} = {provenance(f, m, key, source)}" for key in keys]
+    seen = set()
+    for key in keys:
+        main, _, detail = key.partition(":")
+        why = provenance(f, m, key, source)
+        lines.append(f"    {detail}: {why}" if main in seen else f"{main} = {why}")
+        seen.add(main)
     few = next_step.too_few(m)
     lines += [*([f"figures = {few}"] if few else []), *worst_line(f), "errors = " + sentence(f)]
     rows = _fidelity(f, m)
@@ -91,13 +97,23 @@ def profile(f: Fitted, m: Measurement, source: str, made_by: str) -> str:
 def sections(keys: Mapping[str, str]) -> list[str]:
     """Lines of an INI file with these "SECTION.KEY" and values; an empty one before a section."""
     lines, section = [], ""
-    for key, value in keys.items():
+    for key, value in with_details(keys).items():
         name, _, word = key.partition(".")
         if name != section:
             lines += ["", f"[{name}]"]
             section = name
         lines.append(f"{word} = {value}")
     return lines
+
+
+def with_details(keys: Mapping[str, str]) -> dict[str, str]:
+    """The same, with "SECTION.KEY:NAME" in the value of "SECTION.KEY", which stands before it."""
+    whole: dict[str, str] = {}
+    for key, value in keys.items():
+        main, _, name = key.partition(":")
+        piece = f"{name}:{value}" if name else value
+        whole[main] = f"{whole[main]},{piece}" if main in whole else piece
+    return whole
 
 
 def provenance(f: Fitted, m: Measurement, key: str, source: str) -> str:

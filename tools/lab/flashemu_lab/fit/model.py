@@ -270,12 +270,13 @@ def _unit_keys(s: Structure, of_time: Mapping[str, float]) -> dict[str, str]:
         if s.scattered:
             keys |= {"ftl.scattered": str(s.scattered),
                      "ftl.gather_page": copy("ftl.gather_page"),
-                     "ftl.scattered_stay": str(s.stay), "ftl.scattered_hot": str(s.hot)}
+                     "ftl.scattered_policy:stay": str(s.stay),
+                     "ftl.scattered_policy:fewest": str(s.hot)}
     if s.small_log:
         keys |= {"ftl.small_log": str(s.small_log), "ftl.small_pace": "1",
                  "ftl.small_write": str(s.small_write), "ftl.small_join": _word(s.small_join)}
         if s.zone_units:
-            keys |= {"ftl.zone_start": str(s.zone_start), "ftl.zone_units": str(s.zone_units)}
+            keys |= {"ftl.zone_units": str(s.zone_units), "ftl.zone_units:start": str(s.zone_start)}
     return keys
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 
 from ..core.errors import LabError
@@ -11,6 +12,11 @@ from ..core.units import quantity
 from ..runs.program import Tool
 from . import endurance
 from .endurance import Cycles, Number, Spread
+
+# Before each detail of a value.
+_DETAIL = re.compile(r",(?=[a-z_]+:)")
+# Erases, where a profile says no other number.
+_THRESHOLD = "50"
 
 
 @dataclass(frozen=True)
@@ -50,13 +56,13 @@ class Card:
         """Erases by which blocks may differ before cold data are moved; None if they never are."""
         if self.values.get("ftl.wear_levelling") != "static":
             return None
-        return float(self.values["ftl.wl_threshold"])
+        return float(self.values.get("ftl.wear_levelling:threshold", _THRESHOLD))
 
     @property
     def replayed(self) -> tuple[str, ...]:
         """The settings of a replay: no block fails, and what the endurance decides besides
         stays."""
-        rates = [self.values.get(f"faults.rber_{kind}", "0") for kind in
+        rates = [self.values.get(f"faults.rber:{kind}", "0") for kind in
                  ("worn", "retention", "disturb")]
         if any(rate != "0" for rate in rates):
             return self.settings
@@ -73,7 +79,8 @@ def _bytes(text: str) -> int:
 
 
 def _values(shown: str) -> dict[str, str]:
-    """What `flashemu show` prints, by "section.key"."""
+    """What `flashemu show` prints, by "section.key", and by "section.key:name" of details that
+    have no default."""
     found, section = {}, ""
     for line in shown.splitlines():
         if line.startswith("["):
@@ -81,6 +88,13 @@ def _values(shown: str) -> dict[str, str]:
         elif " = " in line and not line.startswith(" "):
             key, _, value = line.partition(" = ")
             found[f"{section}.{key}"] = value
+            if section not in ("provenance", "fidelity"):
+                details = _DETAIL.split(value)
+                if ":" not in details[0]:
+                    found[f"{section}.{key}"] = details.pop(0)
+                for detail in details:
+                    name, _, of = detail.partition(":")
+                    found[f"{section}.{key}:{name}"] = of
     return found
 
 
@@ -130,10 +144,10 @@ def _share(text: str) -> float:
 def _spread(values: dict[str, str]) -> tuple[Spread, list[Number]]:
     """That of the profile where it has one, otherwise that of the table."""
     usual, sources = endurance.usual_spread(), endurance.table()["spread"]
-    device = _share(values.get("faults.device_spread", "0%"))
-    lives, _, shape = values.get("faults.life_spread", "0%").partition(",shape:")
-    block, shape = _share(lives), shape or "uniform"
-    own = [Number("spread from card to card", f"{device:g}", "faults.device_spread"),
+    device = _share(values.get("faults.life_spread:device", "0%"))
+    block = _share(values.get("faults.life_spread", "0%"))
+    shape = values.get("faults.life_spread:shape", "uniform")
+    own = [Number("spread from card to card", f"{device:g}", "faults.life_spread:device"),
            Number("spread from block to block", f"{block:g}, {shape}", "faults.life_spread")]
     table = [Number("spread from card to card", f"{usual.device:g}", sources["device_source"]),
              Number("spread from block to block", f"{usual.block:g}", sources["block_source"])]
