@@ -14,7 +14,7 @@ from flashemu_script import ended, run
 from flashemu_lab.cli import main
 from flashemu_lab.core.errors import LabError
 from flashemu_lab.experiment.theory import greedy
-from flashemu_lab.life import card, lives, readings, steady, told, works
+from flashemu_lab.life import card, lives, readings, steady, told, what_if, works
 from flashemu_lab.life.asked import seconds
 from flashemu_lab.life.endurance import Spread, of_cell
 from flashemu_lab.life.lives import Pool
@@ -173,6 +173,49 @@ def test_an_slc_cache_and_its_folds():
         assert 0.9 < ratio < 1.1, (work, ratio)
 
 
+def test_folds_wear_blocks_that_were_free():
+    """A chip with so much room that the device is steady before a block of it was erased: what the
+    folds of pauses fill will be erased all the same, and blocks whose turn has not come take part."""
+    room = tuple(s.replace("plane=64", "plane=256").replace("=300", "=100000") for s in SLC)
+    room = (*room, "device.used=20M")
+    work = "gen:zipf,op=write,bs=4K,size=8M,count=100M,think=100ms"
+    _, found = steady_of(Tool(), "ssd-page", room, work, 100)
+    assert found.cold == 80 and sum(p.blocks for p in found.pools) == 1024 - 8 - 80, found
+    ratio = death(Tool(), "ssd-page", room, work, 100, NONE)
+    assert 0.95 < ratio < 1.05, ratio
+
+
+def test_refresh_of_old_data_counts():
+    """Data that lie for years are copied when a read finds flipped bits, to wherever there is room, so
+    blocks do not wear alike any more."""
+    work = ("gen:zipf,op=write,bs=4K,size=4M,count=2K,think=2000s", "gen:random,op=read,bs=4K,count=4K")
+    flips = (*FULL, "nand.cell=mlc", "nand.endurance=100", "ecc.correctable_bits=40",
+             "ecc.refresh_bits=1")
+    waf = []
+    for rate in (0, 1000000):
+        settings = (*flips, f"faults.rber_retention={rate}")
+        c = card.look(Tool(), "ssd-page", settings, 2018)
+        found = steady.judge(replay("ssd-page", *c.replayed, *work, "--until", "steady"), c, "x")
+        dead = replay("ssd-page", *settings, *work, "--until", "dead")
+        life = lives.draw(found.pools, found.spares, NONE, 1, 50).quantile(0.5) + found.gained
+        assert 0.9 < life / dead["host"]["write"]["bytes"] < 1.1, (rate, life)
+        waf.append(found.waf)
+    assert waf[1] > 1.1 * waf[0], waf
+
+
+def test_a_host_pauses_as_it_was_recorded():
+    """In pauses devices clean up, so recordings are replayed with them, and what-ifs as well."""
+    work = works.read(Tool(), ["logger"], works.Told())[0]
+    c = card.look(Tool(), "ssd-page", (), 2018)
+    others = [w for _, w in what_if.recorded(work, c)]
+    assert len(others) > 4
+    for w in (work, *others):
+        assert w.requests[0][1].endswith(",pace=1"), w
+    quick = works.read(Tool(), ["rec:ext4-log,pace=0"], works.Told(every=60))[0]
+    assert ",pace=0," in quick.requests[0][1] and "pace=1" not in quick.requests[0][1]
+    assert all("pace" not in w.requests[0][1] for _, w in what_if.recorded(quick, c))
+
+
 def test_blocks_at_rest_do_not_share_the_wear():
     _, found = steady_of(Tool(), "ssd-page", FULL, "gen:zipf,op=write,bs=4K,size=4M,count=100M", 99)
     assert found.cold > 190 and sum(p.blocks for p in found.pools) < 60
@@ -266,13 +309,13 @@ def test_what_helps_was_recorded():
     found, o = what_ifs("syslog")
     ext4 = "mount -t ext4 -o noinit_itable,"
     assert 1.5 < found[ext4 + "commit=30"] < found[ext4 + "commit=60"] < found["log=memory"]
-    assert found[ext4 + "strictatime"] < 0.5 < 1 <= found[ext4 + "noatime"] < 1.3
+    assert found[ext4 + "strictatime"] < 0.6 < 0.75 < found[ext4 + "noatime"] < 1.3
     assert found["mkfs.f2fs -q -f; mount -t f2fs"] > 0
     assert [x.partition(":")[0] for x in o["not_compared"]] == ["WAL or a rollback journal"]
     found, o = what_ifs("home-assistant")
     journal, full = (found[f"journal_mode={x} synchronous=full"] for x in ("delete", "wal"))
     assert journal < 0.7 * full < 0.7, found
-    assert found[ext4 + "commit=60"] > 0.99
+    assert found[ext4 + "commit=60"] > 0.96, "it syncs itself; 55 blocks instead of 56"
     assert [x.partition(":")[0] for x in o["not_compared"]] == ["noatime, logs in memory"]
     _, o = what_ifs("gen:random,op=write,bs=4K,count=1000", "--per-day", "1G", "--most", "2000")
     assert o["not_compared"][0].startswith("another filesystem, another commit interval, noatime,")

@@ -5,10 +5,10 @@
 #       cache.volatile=yes cache.idle_flush=no -- tools/vm/ends.sh [FILESYSTEM [LIE[+cut|+trim]...]]
 #
 # Eight old files are written honestly; then the lie begins, eight new files are written and the old
-# ones overwritten, and the filesystem is synced.  With `cut` power fails behind that, with `trim` a
+# ones overwritten, and the filesystem and each file are synced.  With `cut` power fails behind that, with `trim` a
 # file is removed and fstrim runs before.  Then it is mounted anew.  It prints for each
 #
-#   FILESYSTEM LIE write=ok|failed mount=ok|failed old=N new=N errors=N fsck=ok|CODE
+#   FILESYSTEM LIE[+cut|+trim] write=ok|failed mount=ok|failed old=N new=N errors=N fsck=ok|CODE
 #
 # where `old` and `new` are how many of eight files have what was written last, and `errors` how many
 # lines of the kernel's log speak of errors.
@@ -56,7 +56,8 @@ content() {
 write_files() {
     local i
     for ((i = 0; i < N; i++)); do content "$2" "$i" >"/mnt/$1$i" || return; done
-    sync -f /mnt
+    # vfat sends no flush for all of a filesystem, only for a file
+    sync -f /mnt && sync /mnt/"$1"?
 }
 
 # How many files NAME0, NAME1 ... are those of this age.
@@ -99,7 +100,7 @@ one() {
         mount=failed
     fi
     timeout 60 bash -c "dev=$dev; $(declare -f check_fs); check_fs $fs" || fsck=$?
-    echo "$fs $2 write=$write mount=$mount old=$old new=$new errors=$(($(errors) - before)) fsck=$fsck"
+    echo "$fs $2${what:++$what} write=$write mount=$mount old=$old new=$new errors=$(($(errors) - before)) fsck=$fsck"
 }
 
 fs=${1:-ext4}

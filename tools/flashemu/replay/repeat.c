@@ -48,11 +48,12 @@ int repeat_init(struct repeat *ret, const struct fe_device *dev, const char *wha
     ret->pass_bytes = (uint64_t)p->nand.channels * p->nand.dies_per_channel *
                       p->nand.planes_per_die * p->nand.blocks_per_plane *
                       p->nand.pages_per_block * p->nand.page_size;
+    ret->first = calloc(ret->n_blocks, sizeof *ret->first);
     ret->before = calloc(ret->n_blocks, sizeof *ret->before);
     ret->now = calloc(ret->n_blocks, sizeof *ret->now);
-    if (!ret->before || !ret->now) {
+    if (!ret->first || !ret->before || !ret->now) {
         repeat_fini(ret);
-        return fe_err_nomem(err, "wear of blocks", 2 * ret->n_blocks * sizeof *ret->now);
+        return fe_err_nomem(err, "wear of blocks", 3 * ret->n_blocks * sizeof *ret->now);
     }
     repeat_begin(ret);
     return 0;
@@ -71,16 +72,18 @@ void repeat_begin(struct repeat *r)
 {
     r->begun = sum_now(r, 0);
     r->begun_at = programmed(r);
+    fe_device_get_blocks(r->dev, r->first);
     fe_device_get_blocks(r->dev, r->before);
 }
 
 void repeat_fini(struct repeat *r)
 {
     free(r->passes);
+    free(r->first);
     free(r->before);
     free(r->now);
     r->passes = NULL;
-    r->before = r->now = NULL;
+    r->first = r->before = r->now = NULL;
 }
 
 /* The write amplification of `width` passes together, behind which `width` x `back` others follow. */
@@ -188,8 +191,8 @@ static json_t *passes_json(const struct repeat *r)
 }
 
 struct count {
-    bool slc, rests;
-    uint32_t erases;
+    bool slc, rests, old;
+    uint32_t erases, fills;
 };
 
 static int by_count(const void *a, const void *b)
@@ -199,7 +202,16 @@ static int by_count(const void *a, const void *b)
         return x->slc - y->slc;
     if (x->rests != y->rests)
         return x->rests - y->rests;
+    if (x->old != y->old)
+        return x->old - y->old;
+    if (x->fills != y->fills)
+        return x->fills > y->fills ? 1 : -1;
     return (x->erases > y->erases) - (x->erases < y->erases);
+}
+
+static bool is_old(const struct repeat *r, uint32_t i)
+{
+    return r->first[i].programmed > 0 && r->now[i].cycles == r->first[i].cycles;
 }
 
 /* The blocks in use, each with the erases since the first pass. */
@@ -210,10 +222,10 @@ static uint32_t count_blocks(const struct repeat *r, struct count *counts)
     for (uint32_t i = 0; i < r->n_blocks; i++) {
         const struct fe_block_wear *b = &r->now[i];
         uint32_t erases = b->cycles - r->before[i].cycles;
-        bool fills = r->before[i].programmed == 0 && b->programmed > 0;
-        bool rests = erases == 0 && !fills;
+        uint32_t fills = erases + (b->programmed > 0) - (r->before[i].programmed > 0);
+        bool rests = erases == 0 && fills == 0;
         if (b->state == FE_BLOCK_USED)
-            counts[n++] = (struct count){b->slc, rests, erases};
+            counts[n++] = (struct count){b->slc, rests, is_old(r, i), erases, fills};
     }
     qsort(counts, n, sizeof *counts, by_count);
     return n;
@@ -228,10 +240,10 @@ static json_t *blocks_json(const struct repeat *r)
     for (uint32_t i = 0, from = 0; i < n; i++) {
         if (i + 1 < n && by_count(&counts[i], &counts[i + 1]) == 0)
             continue;
-        json_array_append_new(a, json_pack("{s:b, s:b, s:I, s:I}", "slc", counts[i].slc,
-                                           "rests", counts[i].rests, "erases",
-                                           (json_int_t)counts[i].erases, "blocks",
-                                           (json_int_t)(i + 1 - from)));
+        json_array_append_new(a, json_pack(
+            "{s:b, s:b, s:b, s:I, s:I, s:I}", "slc", counts[i].slc, "rests", counts[i].rests,
+            "old", counts[i].old, "erases", (json_int_t)counts[i].erases, "fills",
+            (json_int_t)counts[i].fills, "blocks", (json_int_t)(i + 1 - from)));
         from = i + 1;
     }
     free(counts);

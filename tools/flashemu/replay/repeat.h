@@ -42,7 +42,8 @@ struct repeat {
     uint32_t n_passes;
     uint32_t together;         /* how many of the last ones are steady as a whole; 1 if none is */
     uint32_t n_blocks;
-    struct fe_block_wear *before, *now; /* as the first pass ended, and at the end */
+    struct fe_block_wear *first, *before, *now; /* as counting began, as the first pass ended, and
+                                                   at the end */
 };
 
 /* Prepares for a device whose statistics are at zero.  what: "steady" or "dead".  -EINVAL if it is
@@ -67,11 +68,12 @@ int repeat_round(struct repeat *r, uint64_t requests, struct fe_err *err);
  *
  *     {"until":"steady","reached":B,"rounds":N,"pass_bytes":N,"together":N,
  *      "passes":[{"requests":N,"host_bytes":N,"programmed":N,"erases":N,"device_ns":N}...],
- *      "spares":N,"blocks":[{"slc":B,"rests":B,"erases":N,"blocks":N}...]}
+ *      "spares":N,"blocks":[{"slc":B,"rests":B,"old":B,"erases":N,"fills":N,
+ *      "blocks":N}...]}
  *
  * `blocks` counts the blocks in use that were erased so often since the first pass, or from the
- * beginning if there was one pass only.  One that rests was not erased since, nor did a free one begin
- * to hold data. */
+ * beginning if there was one pass only, and have begun to hold data so often (fills).  One that rests
+ * did neither.  An old one holds what it held when counting began. */
 json_t *repeat_json(const struct repeat *r);
 
 #endif

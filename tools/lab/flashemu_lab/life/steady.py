@@ -9,12 +9,14 @@ says how often each block was erased since the first pass.
 What follows from that for the rest of a life:
 
 * Blocks that took part wear alike, because free blocks are used in turn or the least worn one
-  first.
+  first.  One that is free, or holds only what is out of date, takes part before its turn, too.
 * Blocks that hold data that never change keep their cycles.  With static wear levelling they take
   part: each time that the others are `wl_threshold` erases ahead, their data are moved.
-* Without wear levelling (ftl.wear_levelling=off) each block keeps its own rate.  Counts of a short
+* Without wear levelling (ftl.wear_levelling=off) each block keeps its own rate.  So it does where
+  old data are refreshed, because their copies go to any block and lie there.  Counts of a short
   time differ by chance as well, by as much as their mean if erases fall on blocks at random; what
-  they differ more by is taken for the rates' own.
+  they differ more by is taken for the rates' own.  Where the refresh writes more than the host,
+  blocks change their parts during a life, which is then up to a third longer.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ class Steady:
     rounds      of the work that were whole
     spares      blocks that may fail
     pools       blocks that wear
-    cold        blocks that do not
+    cold        blocks that do not, because they hold data that never change
     gained      bytes that the host wrote before the device was steady, beyond what as many erases
                 allow afterwards: free blocks are used up first
     most        bytes that the host could write in a day at most
@@ -79,7 +81,8 @@ def judge(result: Json, card: Card, name: str) -> Steady:
     blocks = r["blocks"]
     if card.values.get("ftl.slc_mode") == "static" and result["ftl"]["slc_folds"]:
         blocks = cache_marked(blocks, int(card.values["ftl.slc_blocks"]))
-    pools, cold = _pools(blocks, written, card, result["ftl"]["wear_moves"] > 0)
+    pools, cold = _pools(blocks, written, card, result["ftl"]["wear_moves"] > 0,
+                         result["ecc"]["corrected"] > 0)
     if not pools:
         raise LabError(f"{name} on {card.profile}: {result['records']} requests erase no block, so "
                        "nothing is known about its wear; --most N replays more")
@@ -119,24 +122,41 @@ def cache_marked(blocks: list[dict[str, Any]], size: int) -> list[dict[str, Any]
 
 
 def _pools(blocks: list[dict[str, Any]], written: float, card: Card,
-           moves: bool) -> tuple[list[Pool], int]:
-    """The pools that wear, and how many blocks do not; `written` bytes go with the erases, and
-    `moves` says whether cold data were moved meanwhile."""
-    levelled = card.values.get("ftl.wear_levelling") != "off"
+           moves: bool, refreshed: bool) -> tuple[list[Pool], int]:
+    """The pools that wear, and how many blocks do not; `written` bytes go with the erases, `moves`
+    says whether cold data were moved meanwhile, and `refreshed` whether bits had flipped."""
+    levelled = card.values.get("ftl.wear_levelling") != "off" and not refreshed
     pools = []
-    cold = sum(b["blocks"] for b in blocks if b["rests"] and not b["slc"])
+    cold = sum(b["blocks"] for b in blocks if b["rests"] and b["old"] and not b["slc"])
     for slc, name, cycles in ((True, CACHE, card.slc.cycles), (False, BLOCKS, card.blocks.cycles)):
         rows = [b for b in blocks if b["slc"] == slc and not b["rests"]]
-        if not any(b["erases"] for b in rows):
-            continue
         if not levelled:
-            pools += [Pool(name, n, rate / written, cycles) for n, rate in unlevelled(rows)]
+            if any(b["erases"] for b in rows):
+                pools += [Pool(name, n, rate / written, cycles) for n, rate in unlevelled(rows)]
+            continue
+        erases = float(uses(rows))
+        if erases <= 0:
             continue
         n = sum(b["blocks"] for b in rows)
-        erases = float(sum(b["blocks"] * b["erases"] for b in rows))
+        n += _waiting(blocks, card) if not slc else 0
         if card.static_threshold is not None and not slc:
             # Each block with cold data is emptied once while the others are erased so often.
             erases += 0 if moves else cold * erases / n / max(1.0, card.static_threshold)
             n, cold = n + cold, 0
         pools.append(Pool(name, n, erases / n / written, cycles))
     return pools, cold
+
+
+def _waiting(blocks: list[dict[str, Any]], card: Card) -> int:
+    """Blocks whose turn has not come yet.  Those that are kept for an SLC cache are free, too."""
+    free = sum(b["blocks"] for b in blocks if b["rests"] and not b["old"] and not b["slc"])
+    if card.values.get("ftl.slc_mode") == "static":
+        marked = sum(b["blocks"] for b in blocks if b["slc"])
+        free -= max(0, int(card.values["ftl.slc_blocks"]) - marked)
+    return max(0, free)
+
+
+def uses(rows: list[dict[str, Any]]) -> int:
+    """How often these blocks began to hold data, because each time asks for an erase: of those that
+    were free from the beginning it is still to come."""
+    return int(sum(b["blocks"] * b["fills"] for b in rows))

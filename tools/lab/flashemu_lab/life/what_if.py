@@ -59,8 +59,9 @@ def recorded(work: Work, card: Card) -> Iterator[tuple[str, Work]]:
         start = o.start
         if r.filesystem == "f2fs":
             start += (r.start - start) % _SEGMENT
-        text = f"{recordings.PREFIX}{r.name},start={start}" + (f",measure={o.measure}"
-                                                                if o.measure else "")
+        text = f"{recordings.PREFIX}{r.name},start={start}"
+        text += f",measure={o.measure}" if o.measure else ""
+        text += f",pace={o.pace:f}" if o.pace and r.thinks else ""
         mine, its = ((x.mkfs, x.mount, x.way) for x in (o.recording, r))
         name = "; ".join(part for part, known in zip(its, mine) if part != known)
         yield name, replace(work, requests=(("recorded", text),))

@@ -191,8 +191,8 @@ def _of_reading(word: str, r: readings.Reading) -> Work:
 
 
 def _operand(word: str) -> str:
-    """A recording with the start of its partition and the phase that counts: its last one that
-    writes."""
+    """A recording with the start of its partition, the phase that counts, its last one that writes,
+    and the pauses of its host, in which devices clean up."""
     found = recordings.operand(word)
     r = found.recording
     if ",start=" not in word:
@@ -201,6 +201,8 @@ def _operand(word: str) -> str:
     if not found.measure and len(r.phases) > 1:
         named = [p.name for p in r.phases if p.name in ("write", "again", "install")]
         word += f",measure={named[-1]}" if named else ""
+    if ",pace=" not in word and r.thinks:
+        word += ",pace=1"
     return word
 
 
