@@ -193,7 +193,7 @@ def test_refresh_of_old_data_counts():
              "ecc.refresh_bits=1")
     waf = []
     for rate in (0, 1000000):
-        settings = (*flips, f"faults.rber_retention={rate}")
+        settings = (*flips, f"faults.rber=retention:{rate}")
         c = card.look(Tool(), "ssd-page", settings, 2018)
         found = steady.judge(replay("ssd-page", *c.replayed, *work, "--until", "steady"), c, "x")
         dead = replay("ssd-page", *settings, *work, "--until", "dead")
@@ -237,14 +237,22 @@ def test_an_interval_has_the_unit_of_its_median():
     assert [told.span(y) for y in (0.6571, 1.94, 0.96)] == ["240 days", "1.9 years", "0.96 years"]
 
 
+def test_numbers_of_a_row_have_as_many_digits():
+    for value, n, want in ((2.0, 2, "2.0"), (1.999, 2, "2.0"), (21.4, 2, "21"), (129.6, 2, "130"),
+                           (0.0961, 2, "0.096"), (0.1, 3, "0.100"), (6.5, 3, "6.50"), (11, 3, "11.0"),
+                           (57.06, 3, "57.1"), (934.2, 3, "934"), (100, 3, "100"), (9.996, 3, "10.0"),
+                           (1234, 2, "1\u2009200"), (0, 2, "0.0")):
+        assert told.digits(value, n) == want, (value, n, told.digits(value, n))
+
+
 def test_the_figure_leaves_out_what_has_no_place_on_its_scale():
     def life(name, low):
         return types.SimpleNamespace(median=2.0, quantile=lambda q: low if q < 0.5 else 3.0, card=None,
                                      work=types.SimpleNamespace(name=name))
     assert told._lives([life("gone", 0.0)], []) == ""
     drawn = told._lives([life("a", 1.0), life("b", 0.0)], [("less", life("c", 1.5))])
-    assert re.findall("<title>([^:]*): 2 years", drawn) == ["a", "less"]
-    assert "as it is: 2 years (1 to 3 years)" in told._lives([life("a", 1.0)], [])
+    assert re.findall("<title>([^:]*): 2.0 years", drawn) == ["a", "less"]
+    assert "as it is: 2.0 years (1.0 to 3.0 years)" in told._lives([life("a", 1.0)], [])
 
 
 # ---- the command ----
@@ -398,7 +406,7 @@ def test_what_an_emmc_says_about_itself():
     bad("--age TIME", "life", "ext_csd")
     gone = write("ext_csd", text.replace("0x02", "0x0b").replace("0x05", "0x0b"))
     assert good("life", gone, "--age", "3y").startswith(
-        "This device has used up the life that it is rated for, within 3 years.")
+        "This device has used up the life that it is rated for, within 3.0 years.")
 
 
 def test_a_trace_of_a_day():

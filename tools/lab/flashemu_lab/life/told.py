@@ -19,11 +19,18 @@ LONG = 30.0
 EQUAL = 1.05
 
 
+def digits(value: float, n: int) -> str:
+    """A number with so many digits that count, also where the last ones are 0: those of a row or a
+    column look alike then."""
+    text = f"{float(f'{value:.{n}g}'):#.{n}g}"
+    return number(float(text)) if "e" in text else text.rstrip(".")
+
+
 def _in_unit(years: float, unit_of: float) -> tuple[str, str]:
     """A time as a number with two digits, and its unit: years, or days if `unit_of` years are
     less than one."""
     unit, parts = ("years", 1.0) if unit_of >= 0.95 else ("days", 365.25)
-    return number(float(f"{years * parts:.2g}")), unit
+    return digits(years * parts, 2), unit
 
 
 def span(years: float) -> str:
@@ -55,8 +62,8 @@ def more(p: Prediction) -> list[str]:
     """What follows it."""
     if not p.card or p.waf is None:
         return []
-    found = [f"The host writes {number(p.per_day / 1e9)} GB a day and the chip "
-             f"{number(p.chip_per_day / 1e9)} GB, {number(p.waf)} times as much."]
+    found = [f"The host writes {digits(p.per_day / 1e9, 3)} GB a day and the chip "
+             f"{digits(p.chip_per_day / 1e9, 3)} GB, {digits(p.waf, 3)} times as much."]
     shapes = {name: s.waf for name, s in p.steady.items()}
     if len(shapes) > 1:
         found.append("The shape of the requests is assumed: " + listed(
@@ -124,8 +131,8 @@ def compared(base: Prediction, p: Prediction) -> str:
     if 1 / EQUAL < ratio < EQUAL:
         return "equal"
     if ratio >= 1:
-        return f"{number(float(f'{ratio:.2g}'))} times as long"
-    return f"{number(float(f'{1 / ratio:.2g}'))} times shorter"
+        return f"{digits(ratio, 2)} times as long"
+    return f"{digits(1 / ratio, 2)} times shorter"
 
 
 HEADS = [("", False), ("years", True), ("8 of 10", True), ("GB a day", True), ("on the chip", True),
@@ -134,11 +141,10 @@ HEADS = [("", False), ("years", True), ("8 of 10", True), ("GB a day", True), ("
 
 def rows(base: Prediction, found: Sequence[Row]) -> list[list[str]]:
     """A table: what, years, interval, bytes, and the comparison."""
-    return [[name, number(float(f"{p.median:.3g}")),
-             f"{number(float(f'{p.quantile(LOW):.2g}'))} to "
-             f"{number(float(f'{p.quantile(HIGH):.2g}'))}",
-             number(p.per_day / 1e9) if p.per_day else "-",
-             number(p.chip_per_day / 1e9) if p.per_day else "-",
+    return [[name, digits(p.median, 3),
+             f"{digits(p.quantile(LOW), 2)} to {digits(p.quantile(HIGH), 2)}",
+             digits(p.per_day / 1e9, 3) if p.per_day else "-",
+             digits(p.chip_per_day / 1e9, 3) if p.per_day else "-",
              "" if p is base else compared(base, p)] for name, p in found]
 
 
