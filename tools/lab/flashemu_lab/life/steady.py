@@ -149,7 +149,8 @@ def _pools(blocks: list[dict[str, Any]], written: float, card: Card,
 
 def _waiting(blocks: list[dict[str, Any]], card: Card) -> int:
     """Blocks whose turn has not come yet.  Those that are kept for an SLC cache are free, too."""
-    free = sum(b["blocks"] for b in blocks if b["rests"] and not b["old"] and not b["slc"])
+    free = int(sum(b["blocks"] for b in blocks
+                   if b["rests"] and not b["old"] and not b["slc"]))
     if card.values.get("ftl.slc_mode") == "static":
         marked = sum(b["blocks"] for b in blocks if b["slc"])
         free -= max(0, int(card.values["ftl.slc_blocks"]) - marked)
