@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What was hashed is what runs: files that somebody writes to between the plan and the run."""
 
+import argparse
 import dataclasses
 import gzip
 import json
@@ -348,6 +349,24 @@ def test_a_folder_of_somebody_else_is_kept():
     bad("page.html: is there", "report", "mine", "-o", "page.html")
     good("report", "mine", "-o", "page.html", "--force")
     good("report", "mine", "-o", "page.html")
+
+
+def test_a_file_of_somebody_else_is_kept():
+    """What `sample` and `job` write: of another kind, or damaged."""
+    for name, command, ours, others in (
+            ("s.csv", ["sample"], "seed,filesystem,recording,sha256\n", ("a,b\n", "seed\n")),
+            ("j.json", ["job", "--on", "nosuch"], '[{"schema": "flashemu-job-1"}]',
+             ('[{"schema": "other"}]', "[3]", "{}", "[", "#!/bin/sh\n"))):
+        args = argparse.Namespace(output=Path(name), force=False)
+        for text in ("", ours):
+            write(name, text)
+            outputs.check(command[0], args)
+        for text in others:
+            write(name, text)
+            bad(name + ": is there, and is not what flashemu-lab has made", *command, "-o", name,
+                *([] if command[0] == "sample" else ["--", "true"]))
+            outputs.check(command[0], argparse.Namespace(output=Path(name), force=True))
+            assert Path(name).read_text() == text
 
 
 def test_an_edited_profile_is_kept():

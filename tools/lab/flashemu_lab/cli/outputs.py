@@ -4,6 +4,7 @@
     a folder   is ours if its index.html is a page of flashemu-lab; or without one, as when the disk
                became full, if its results.json, which is written first, is a result
     a page     is ours if it is one
+    figures    of job are ours if they are such a list, and a table of sample if it has its columns
     a profile  of fit, refine or advise ends in a line with the sum of the text before it, so that
                a number that somebody has changed is not lost
 
@@ -24,9 +25,10 @@ from ..core.files import write_whole
 _FOLDERS = ("run", "sweep", "advise", "crash", "life")
 _PAGES = ("report", "datasheet")
 _PROFILES = ("fit", "refine")
+_FILES = ("job", "sample")
 _IN_FOLDER = re.compile(r"index\.html|results\.(json|csv)|experiment\.toml|figure-\d+\.(svg|png)")
 _SUM = re.compile(rb"(.*\n); sum ([0-9a-f]{8})\n", re.S)
-COMMANDS = (*_FOLDERS, *_PAGES, *_PROFILES)
+COMMANDS = (*_FOLDERS, *_PAGES, *_PROFILES, *_FILES)
 
 
 def check(command: str, arguments: argparse.Namespace) -> None:
@@ -36,6 +38,8 @@ def check(command: str, arguments: argparse.Namespace) -> None:
         return
     if command in _FOLDERS:
         _check_folder(output)
+    if command in _FILES and output.is_file() and not _is_ours(command, _read(output)):
+        raise _refused(output)
 
 
 def keeps_inputs(output: Path, inputs: list[Path]) -> None:
@@ -82,6 +86,19 @@ def _read(path: Path) -> bytes:
 def _refused(path: Path) -> LabError:
     return LabError(f"{path}: is there, and is not what flashemu-lab has made; take another name, "
                     "or --force to replace it")
+
+
+def _is_ours(command: str, data: bytes) -> bool:
+    """Whether the command has written this file, or it is empty."""
+    if command == "sample":
+        return not data or data.startswith(b"seed,filesystem,recording,")
+    try:
+        found = json.loads(data or b"[]")
+    except ValueError:
+        return False
+    return isinstance(found, list) and all(
+        isinstance(one, dict) and str(one.get("schema")).startswith("flashemu-job-")
+        for one in found)
 
 
 def _check_page(path: Path) -> None:
