@@ -77,7 +77,7 @@ def test_rpm():
 
 def test_manual_pages_are_clean():
     pages = [path for path in installed() if re.search(r"/man/man[1-8]/", path)]
-    assert len(pages) == 7, pages
+    assert len(pages) == len(os.listdir(os.path.join(ROOT, "docs/man"))), pages
     if not shutil.which("mandoc"):
         return
     for path in pages:

@@ -68,8 +68,9 @@ void ft_ftl_draw_own(struct fe_ftl_params *p, struct ft_rand *r)
         struct fe_err err = {""};
         bool own = o->section == FE_SEC_FTL && o->def && o->used_by &&
                    strcmp(o->used_by, fe_ftl_registry[p->type]->name) == 0;
-        if (!own || o->type == FE_OPT_SHARE || o->type == FE_OPT_RATE || o->pow2)
-            continue;
+        if (!own || o->type == FE_OPT_DETAILS || o->type == FE_OPT_SHARE || o->type == FE_OPT_RATE ||
+            o->pow2)
+            continue; /* details have rows of their own */
         draw_value(o, r, text, sizeof text);
         if (fe_option_parse(o, text, &profile, &err) < 0) {
             fprintf(stderr, "%s.%s: %s\n", fe_section_name(o->section), o->key, err.text);
