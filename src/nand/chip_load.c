@@ -10,6 +10,7 @@
 #include "nand/chip.h"
 
 #include "nand/chip_record.h"
+#include "nand/chip_undo.h"
 #include "store/image.h"
 #include "store/image_check.h"
 #include "store/image_extra.h"

@@ -10,11 +10,7 @@
 #ifndef FE_NAND_CHIP_RECORD_H
 #define FE_NAND_CHIP_RECORD_H
 
-#include "flashemu/types.h"
-
 #include <stdint.h>
-
-struct fe_chip;
 
 /* In `extra` of a block's record.  The erase count of the record is that of the peb: by it the
  * image knows which pages are of the present cycle, and those stay where they are when another
@@ -51,9 +47,5 @@ struct fe_chip_journal {
     uint64_t since, until;
     uint64_t n, n_stale;
 };
-
-/* This chip block stands behind peb, as an image that is loaded does not say: one of the two records
- * of an exchange is lost. */
-void fe_chip_put_behind(struct fe_chip *c, fe_peb peb, fe_chip_block block);
 
 #endif

@@ -38,4 +38,8 @@ struct fe_chip_old_block {
 struct fe_chip_old_block fe_chip_old_block(const struct fe_chip *c, fe_peb peb);
 void fe_chip_take_back_erase(struct fe_chip *c, fe_peb peb, const struct fe_chip_old_block *old);
 
+/* This chip block stands behind peb, which an image that is loaded does not say: a kill or a crash of the
+ * host has left half an exchange. */
+void fe_chip_put_behind(struct fe_chip *c, fe_peb peb, fe_chip_block block);
+
 #endif
