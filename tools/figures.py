@@ -419,15 +419,15 @@ def draw_align(path, build):
 # --- wear ---
 
 WORN = ("nand.channels=1 nand.blocks_per_plane=512 nand.pages_per_block=32 nand.page_size=2K "
-        "nand.endurance=500 faults.spare_blocks=8 ftl.op=10% ftl.wear_levelling=threshold:20").split()
+        "nand.endurance=500 faults.spare_blocks=8 ftl.op=10%").split()
 
 
 def draw_wear(path, build, levelling):
     """Filled once, then 5 % of it written until no spare block is left."""
     result = json.loads(tool_output(
         build, "replay", "ssd-page", "--json", "--wear-svg", path, *WORN,
-        "ftl.wear_levelling=" + levelling, "--warmup", "gen:sequential,op=write,bs=64K,size=55M",
-        "gen:random,op=write,bs=2K,size=3M,count=16000000"))
+        f"ftl.wear_levelling={levelling},threshold:20", "--warmup",
+        "gen:sequential,op=write,bs=64K,size=55M", "gen:random,op=write,bs=2K,size=3M,count=16000000"))
     print("wear, levelling %s: %.2f GB written, WAF %.2f" % (
         levelling, result["host"]["write"]["bytes"] / 1e9, result["ftl"]["waf"]))
 

@@ -148,8 +148,8 @@ def test_runs_find_the_thresholds_of_the_profile():
     for keys, reads, writes in [
             ("read_spike = 3ms\nwrite_spike = 9ms\nwrite_step = 1ms\n", [32, 96, 224, 480, 736],
              [195, 451, 707]),
-            ("read_spike = 2ms\nread_step = 500us\nread_first = 5\nread_limit = 7\n"
-             "read_random = 9ms\nwrite_spike = 1ms\nwrite_first = 2\nwrite_period = 3\n",
+            ("read_spike = 2ms,first:5,limit:7\nread_step = 500us\n"
+             "read_random = 9ms\nwrite_spike = 1ms,first:2,period:3\n",
              [5, 12, 19, 26], [2, 5, 8, 11])]:
         path = write("step.ini", step % keys)
         rows = ["run-read-delay nth=%d | count" % (i + 1) for i in range(len(reads))]
@@ -160,7 +160,7 @@ def test_runs_find_the_thresholds_of_the_profile():
 
 def test_runs_without_a_delay_have_no_figure():
     path = write("even.ini", "[device]\ncapacity = 4M\n[ftl]\ntype = step\n[step]\n"
-                 "write_step = 1ms\nwrite_payback = no\n[fidelity]\n")
+                 "write_step = 1ms\n[fidelity]\n")
     figures, _ = measured(path, "run-read-delay nth=1 | count", "run-write-delay nth=1 | count")
     assert figures == [None, None]
 

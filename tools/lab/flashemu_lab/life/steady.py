@@ -11,7 +11,7 @@ What follows from that for the rest of a life:
 * Blocks that took part wear alike, because free blocks are used in turn or the least worn one
   first.  One that is free, or holds only what is out of date, takes part before its turn, too.
 * Blocks that hold data that never change keep their cycles.  With static wear levelling they take
-  part: each time that the others are `wl_threshold` erases ahead, their data are moved.
+  part: each time that the others are that threshold of erases ahead, their data are moved.
 * Without wear levelling (ftl.wear_levelling=off) each block keeps its own rate.  So it does where
   old data are refreshed, because their copies go to any block and lie there.  Counts of a short
   time differ by chance as well, by as much as their mean if erases fall on blocks at random; what
