@@ -7,7 +7,7 @@
 if [[ ${BASH_SOURCE[0]} == "$0" ]]; then
     line=$(printf '%q ' "${@:1:$#-1}")${*: -1}
     _ARGCOMPLETE=1 _ARGCOMPLETE_SHELL=fish _ARGCOMPLETE_IFS=$'\n' _ARGCOMPLETE_SUPPRESS_SPACE=1 \
-        _ARGCOMPLETE_COMP_WORDBREAKS= COMP_TYPE=9 COMP_LINE=$line COMP_POINT=${#line} \
+        _ARGCOMPLETE_COMP_WORDBREAKS='' COMP_TYPE=9 COMP_LINE=$line COMP_POINT=${#line} \
         "$1" 8>&1 9>/dev/null 1>/dev/null 2>/dev/null
     echo
     exit 0
