@@ -89,14 +89,15 @@ EOF
 # flash has the data, since a replay also counts what is still under way when it begins.
 PYTHONPATH=$top/tools/lab /usr/bin/python3 - <<'EOF'
 import json, subprocess
+from dataclasses import replace
 from pathlib import Path
 from flashemu_lab.recording import recipes
 from flashemu_lab.kernel.record import Job, find_machine, perform, think_times
 from flashemu_lab.runs.program import Tool
 
 tool, device = Tool(), ("silicongo-emmc8g", "cache.mode=off")
-recipe = recipes.load(Path("r.toml"))["test-ext4"]
-job = Job(recipe, ("profile=" + device[0], *device[1:], "time-scale=0.1"), True)
+recipe = replace(recipes.load(Path("r.toml"))["test-ext4"], scale=0.1)
+job = Job(recipe, ("profile=" + device[0], *device[1:]), True)
 for _, heard, _, trace in perform(find_machine(tool), [job], lambda *words: None):
     counts = {name: sum(one["host"][kind]["ops"] for kind in ("read", "write", "trim", "flush"))
               for name, one in heard.results.items()}
