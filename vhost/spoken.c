@@ -79,8 +79,12 @@ int fe_spoken_answer(struct fe_server *s, const char *folder, struct fe_err *err
     size_t len = 0;
     char *line = malloc(FE_CONTROL_LINE_MAX + 1), *reply = NULL;
     int dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int r = !line ? fe_err_nomem(err, "a command of the guest", FE_CONTROL_LINE_MAX) : dir < 0 ? fail(err, folder, ".") : 0;
+    int r = 0;
 
+    if (dir < 0)
+        r = fail(err, folder, ".");
+    else if (!line)
+        r = fe_err_nomem(err, "a command of the guest", FE_CONTROL_LINE_MAX);
     if (r == 0)
         r = read_command(dir, folder, line, &len, err);
     if (r == 0 && !(reply = carry_out(s, line, len)))

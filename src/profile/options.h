@@ -61,9 +61,10 @@ uint32_t fe_cell_bits(uint32_t cell);
  *     faults.hang = 60s,request:17         VALUE[,NAME:VALUE]..., and VALUE may be left out as well
  *
  * A value sets what it names: in a file the rest has its default, and an override or `set` leaves
- * the rest as it is.  A value that is printed names only details that have no default.  The rows of the details follow that of the key; theirs is "hang:request", and by that
- * name, with the section, a detail can be set and printed alone.  So a row is a detail if its key
- * has a ':'.  Strategies use a detail if they use its key, and it is live if that is.
+ * the rest as it is.  A value is printed with the details that are not at their defaults.  The rows
+ * of the details follow that of their key, under names such as "hang:request"; by such a name, with
+ * its section, a detail can be set and printed alone.  So a row is a detail if its key has a ':'.
+ * Strategies use a detail if they use its key, and it is live if that is.
  *
  * A row of the table.  What does not apply to the type of the option is 0 or NULL.
  *
@@ -142,7 +143,8 @@ void fe_option_hint(enum fe_section section, const char *key, char *buf, size_t 
 void fe_section_hint(const char *name, size_t name_len, char *buf, size_t len);
 
 /* Parses a value into its field, and into those of the details that it names; the others stay.
- * -EINVAL with "REASON; allowed: ...", and then nothing is changed.  Rules that depend on other keys are not checked here but by fe_check. */
+ * -EINVAL with "REASON; allowed: ...", and then nothing is changed.  fe_check has the rules that depend
+ * on other keys. */
 int fe_option_parse(const struct fe_option *o, const char *text, struct fe_profile *p,
                     struct fe_err *err);
 
@@ -175,8 +177,8 @@ int fe_options_help(const char *key, FILE *out, struct fe_err *err);
 int fe_options_help_profile(const struct fe_profile *p, FILE *out, struct fe_err *err);
 
 /* The lists of the manual page, in the language mdoc: the strategies, and the names of faults.lie,
- * as items of lists that the page begins and ends; the options as one subsection for each section of the profile.  -EIO if
- * out cannot be written. */
+ * as items of lists that the page begins and ends; the options as one subsection for each section of
+ * the profile.  -EIO if out cannot be written. */
 int fe_strategies_roff(FILE *out, struct fe_err *err);
 int fe_lies_roff(FILE *out, struct fe_err *err);
 int fe_options_roff(FILE *out, struct fe_err *err);
