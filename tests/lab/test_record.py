@@ -86,6 +86,11 @@ for number, line in enumerate(lines):
     if MODE == "fail" and number == 1:
         print("FAIL: %s: mkfs.x: no room" % name, flush=True)
         sys.exit(1)
+    boot = open("machines").read().count("\\n")
+    if MODE.startswith("die") and name == "two" and boot < int(MODE[3:]):
+        print("vm console: [<60>] uml_finishsetup+0x54/0x59", file=sys.stderr)
+        print("vm/run: the machine died: Kernel panic - not syncing: no", file=sys.stderr)
+        sys.exit(125)
     flushes = int(h.can_flush())
     h.pwrite(b"z" * 1024, int(start) * 512 + 4096, nbd.CMD_FLAG_FUA if h.can_fua() else 0)
     if flushes:
@@ -162,6 +167,18 @@ def test_a_guest_that_fails_leaves_what_is_whole():
     env = machine("fail")
     bad("two: FAIL: two: mkfs.x: no room", "record", "--recipes", "r.toml", "-o", "out", env=env)
     assert os.listdir("out") == ["one.trace.gz"]
+
+
+def test_a_machine_that_dies_costs_a_boot():
+    env = machine("die3")
+    out = good("record", "--recipes", "r.toml", "-o", "out", env=env)
+    assert out == "out/one.trace.gz: 5 requests\nout/two.trace.gz: 5 requests\n"
+    names = [line.split("|")[0] for line in read("jobs").splitlines()]
+    assert names == ["one", "two", "two", "two"], "what was done stays done"
+    os.remove("machines")
+    bad("two: vm/run: the machine died: Kernel panic - not syncing: no", "record", "--recipes",
+        "r.toml", "-o", "again", env=machine("die4"))
+    assert read("machines").count("\n") == 3 and os.listdir("again") == ["one.trace.gz"]
 
 
 # The work of the guest again: what is recorded first.

@@ -63,4 +63,27 @@ is "times it was tried" "$(wc -l <"$tmp/tried")" 2
 touch -d '2 hours ago' "$tmp/cache/uml.fails"
 is "the engine after an hour" "$("$prepare" --engine 2>/dev/null)" "tcg $why"
 is "times it was tried" "$(wc -l <"$tmp/tried")" 3
+
+# A kernel that dies once before it has begun costs one boot more. One that dies of nothing else is said.
+cat >"$kernel" <<END
+#!/bin/sh
+echo tried >>"$tmp/starts"
+[ ! -e "$tmp/works" ] || [ "\$(wc -l <"$tmp/starts")" != 2 ] || exec "$base/linux.uml" "\$@"
+printf 'Kernel panic - not syncing: of the host\r\n [<60>] uml_finishsetup+0x54/0x59\r\n'
+exit 134
+END
+mark=$(head -n 1 "$tmp/cache/uml.fails")
+rm "$tmp/cache/uml.fails"
+echo "$mark" >"$tmp/cache/uml.works"
+code=0
+FLASHEMU_VM_ENGINE=uml "$top/tools/vm/run" - <<<'exit 42' >"$tmp/out" 2>&1 || code=$?
+is "a kernel that dies twice" "$code $(tail -n 1 "$tmp/out") $(wc -l <"$tmp/starts")" \
+    "125 vm/run: the machine did not boot: Kernel panic - not syncing: of the host 2"
+touch "$tmp/works"
+rm "$tmp/starts"
+code=0
+FLASHEMU_VM_ENGINE=uml "$top/tools/vm/run" - <<<'echo up; exit 42' >"$tmp/out" 2>"$tmp/err" || code=$?
+is "a kernel that dies once" "$code $(cat "$tmp/out")" "42 up"
+is "what it says" "$(cat "$tmp/err")" \
+    "vm/run: it starts once more, because the machine did not boot: Kernel panic - not syncing: of the host"
 echo ok

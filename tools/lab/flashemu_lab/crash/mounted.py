@@ -36,7 +36,6 @@ MOUNTED = "flashemu: mounted"
 _BLOCK, _CHUNK = 4096, 1 << 20
 _SECTOR = 512
 _BOOT_S = 300.0
-_BOOTS, _DIED = 3, 125  # a machine that dies before it has done anything is tried so often
 _MIB = "512"  # of a guest's memory
 
 
@@ -66,9 +65,9 @@ def record_mounted(work: Work, folder: Path, tool: Tool, timeout_s: float) -> Re
     scripts = machine.find_scripts("cuts.sh")
     machine.check_programs()
     tool.canonical(work.profile, tuple(w for w in work.settings if not w.startswith("size=")))
-    for _ in range(_BOOTS):
+    for _ in range(machine.BOOTS):
         code, last = _record_once(recording, scripts, tool, timeout_s)
-        if code != _DIED:
+        if code != machine.DIED:
             break
     if code:
         raise LabError(f"the work on {work.fs} was not recorded: {last}")
@@ -205,7 +204,7 @@ class Mounted:
                                       encoding="utf-8", errors="surrogateescape")
 
     def _start(self) -> _Guest:
-        for _ in range(_BOOTS):
+        for _ in range(machine.BOOTS):
             guest = self._boot()
             if guest:
                 return guest

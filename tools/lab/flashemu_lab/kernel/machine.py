@@ -49,6 +49,8 @@ def check_programs() -> None:
             raise LabError(f"there is no program {program}: apt-get install {package}")
 
 
+# What `run` ends with when the kernel did not boot or died, and how often that is tried again.
+DIED, BOOTS = 125, 3
 # The kernels of a machine that has been prepared, by the engine that runs them.
 _KERNELS = {"tcg": "vmlinux", "uml": "linux.uml"}
 

@@ -2,10 +2,10 @@
 """Makes recordings with a real kernel.
 
 With a kernel that lives in the time of the device (timed.py) each recording is a life of its own,
-without pauses other than the kernel's.  Else the machine of tools/vm boots once.  Each
-recording has a device of its own, as it leaves the factory or as its profile says: when the script
-in the machine is done with one, it ends the server, and the next server takes its place at the same
-port.
+without pauses other than the kernel's.  Else the machine of tools/vm boots once, and again if it
+dies.  Each recording has a device of its own, as it leaves the factory or as its profile says: when
+the script in the machine is done with one, it ends the server, and the next server takes its place
+at the same port.
 
     guest   partition, mkfs, mount, work      "phase write 1204 104857600"
        |                                                 |
@@ -107,7 +107,7 @@ def find_machine(tool: Tool) -> Machine:
 
 def record(recipes: list[Recipe], folder: Path, tool: Tool, command: str, tell: Tell,
            limit: str = "") -> Iterator[Path]:
-    """Makes these recordings in one boot, and yields each file as soon as it is written.
+    """Makes these recordings, and yields each file as soon as it is written.
 
     command  makes a recording again, with its name behind it
     limit    the longest request of the host, such as "64K"; "" is that of the recipe's device
@@ -141,17 +141,30 @@ Done = Generator[tuple[Job, Heard, dict[str, str], Path], None, None]
 def perform(place: Machine, jobs: list[Job], tell: Tell) -> Done:
     """Does these jobs; closing the generator ends what is running.
 
+    A machine that dies is started again for what is left, machine.BOOTS times for one job.
     LabError if the guest fails.
     """
     if place.timed:
         yield from _lives(place.timed, place.scripts, jobs, tell)
         return
-    with tempfile.TemporaryDirectory(prefix="flashemu-record.") as name:
-        session = _Session(place, jobs, Path(name), tell)
-        try:
-            yield from session.run()
-        finally:
-            session.end()
+    boots = 0
+    while jobs:
+        with tempfile.TemporaryDirectory(prefix="flashemu-record.") as name:
+            session = _Session(place, jobs, Path(name), tell)
+            try:
+                for done in session.run():
+                    jobs, boots = jobs[1:], 0
+                    yield done
+            except _MachineDied:
+                boots += 1
+                if boots == machine.BOOTS:
+                    raise
+            finally:
+                session.end()
+
+
+class _MachineDied(LabError):
+    """The kernel crashed: this says nothing about the job, which begins again on a new device."""
 
 
 class _Session:
@@ -176,7 +189,8 @@ class _Session:
                     errors.seek(0)
                     text = errors.read().decode(errors="replace")
                     text = "".join(self._ear.other) + text
-                    raise LabError(_last_words(job.recipe, code, text))
+                    error = _MachineDied if code == machine.DIED else LabError
+                    raise error(_last_words(job.recipe, code, text))
                 self._server.wait()
                 yield job, heard, self._ear.versions, self._tmp / "trace"
             guest.wait()
