@@ -239,7 +239,7 @@ def test_no_mutant_is_in_two_trees():
     mutate("--count", "1", code=(0, 1))
     campaign = Campaign(Path("."), Path("build-state").resolve(), 2, Choice(False, math.inf, False))
     campaign.open()
-    campaign.benches[0].prepare(False, False)
+    campaign.benches[0].prepare(campaign.choice.takes, False)
     asked = []
 
     def judge(_mutant, _order):
@@ -251,6 +251,82 @@ def test_no_mutant_is_in_two_trees():
     parsers = plan.Parsers(first.tree, first.build, Path("build-state/python"))
     campaign.run(plan.draw(parsers, ["src/nand/core.c"], 4, 2), True)
     assert asked == [[True, True]] * len(asked) and len(asked) > 1, asked
+
+
+# Which statement a test executes: all, those with two, or one in a process that is killed.
+MARKS = """#include <errno.h>
+#include <stdint.h>
+int core_full(uint32_t n, uint32_t size);
+static const int limits[] = {7, 8};
+int core_full(uint32_t n, uint32_t size)
+{
+    if (n >= size) {
+        n += 11;
+    } else {
+        n += 22;
+    }
+    switch (n) {
+    case 24:
+        n += 33;
+        break;
+    case 16: {
+        n += 44;
+    }
+    }
+    return errno == 5 ? limits[0] : (int)n;
+}
+"""
+MARKING = """#include <errno.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int core_full(uint32_t n, uint32_t size);
+int main(int argc, char **argv)
+{
+    if (argc > 2 && fork() == 0) {
+        core_full(5, 3);
+        raise(SIGKILL);
+    }
+    wait(NULL);
+    errno = 5;
+    return core_full(atoi(argv[1]), 3) != 7;
+}
+"""
+
+
+def test_marks():
+    """A test runs only for what it executes; what runs first in a process that is killed counts,
+    errno is kept, and what no block is around has all tests."""
+    project()
+    write("meson.build", MESON + """marking = executable('marking', 'marking.c', link_with: core)
+foreach name, words : {'low': ['2'], 'high': ['5'], 'killed': ['2', 'k'], 'none': ['1']}
+  test(name, marking, args: words, suite: 'marking')
+endforeach
+""")
+    write("src/nand/core.c", MARKS)
+    write("marking.c", MARKING)
+    campaign = Campaign(Path("."), Path("build-state").resolve(), 2,
+                        Choice(False, math.inf, False, ("marking",)))
+    campaign.open()
+    first = campaign.benches[0]
+    parsers = plan.Parsers(first.tree, first.build, Path("build-state/python"))
+    drawn = plan.draw(parsers, ["src/nand/core.c"], 999, 1)
+    campaign.measure(drawn)
+    assert not campaign.baseline.failed
+    assert read(first.tree / "src/nand/core.c") == MARKS
+    for before, expected in (("n += 11;", ["high", "killed"]),
+                             ("n += 22;", ["killed", "low", "none"]),
+                             ("n += 44;", ["high", "killed"]),
+                             ("n += 33;", ["high", "killed", "low", "none"]),
+                             ("static const int limits[] = {7, 8};",
+                              ["high", "killed", "low", "none"])):
+        of = [m for m in drawn if m.before.strip() == before]
+        assert of, before
+        for m in of:
+            assert sorted(t.split(":")[1] for t, _ in campaign.order_for(m)) == expected, m
+    assert "unit:core" not in campaign.baseline.seconds
 
 
 def test_longest():

@@ -20,6 +20,12 @@ shortest to the longest. Which modules a test and its programs load is found out
 tree: Python keeps a compiled copy of each. A test that only reads the text of a module (as mypy
 does) has no part in this.
 
+A survivor would run nearly every test, since most of the program is in most programs. So the
+places that are going to change are marked before the tests run on the unchanged tree: the block
+around a change leaves a link in STATE/worker-N/marks when it is executed, in whatever process. A
+test that leaves no mark of a change does not run for it. A change outside of functions has no
+place for a mark.
+
 A test that fails runs a second time, and counts only when it fails again. A busy machine can
 make a test of a server fail by chance.
 """
@@ -34,7 +40,7 @@ import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Iterable
+from typing import Any, Callable, Iterable, Sequence
 
 from .plan import Mutant
 from .process import Outcome, Runner
@@ -44,6 +50,11 @@ from .python_changes import LAB
 NOT_BUILT = ("docs/", "tools/mutate", "tools/mutation/", "tests/planted/", ".ci/")
 SUITES = ("unit", "golden", "tool", "property", "plugin", "crash")  # from cheap to expensive
 NEVER = ("vm",)
+# What leaves a mark; it keeps errno, and leaves no descriptor open.
+MARKED = (
+    "{static char marked; if (!marked) {extern int symlink(const char *, const char *), "
+    "*__errno_location(void); int kept = *__errno_location(); marked = 1; "
+    "(void)!symlink(\"-\", %s); *__errno_location() = kept;}}")
 SKIPPED = 77
 LEAST_WALL_S, LEAST_CPU_S = 60.0, 20  # a busy machine is slow to start a program
 WALL_FACTOR, CPU_FACTOR = 10, 5  # times what the test takes without a change
@@ -73,6 +84,15 @@ class Verdict:
     status: str  # noticed, hang, survived, equivalent or invalid
     by: str  # the test that noticed, else ""
     tests: int  # how many ran
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a test does on the unchanged tree."""
+
+    outcome: Outcome
+    loads: list[str]  # files of the laboratory
+    marks: list[int]  # the places of these mutants are executed
 
 
 def tree_files(source: Path) -> list[str]:
@@ -125,10 +145,11 @@ class Bench:
     """Used by one thread at a time."""
 
     def __init__(self, folder: Path, source: Path, runner: Runner, jobs: int) -> None:
-        self.tree, self.log = folder / "tree", folder / "log"
+        self.tree, self.log, self.marks = folder / "tree", folder / "log", folder / "marks"
         self.build = self.tree / "build"  # programs find scripts of the tree from there
         self.source, self.runner, self.jobs = source, runner, jobs
         self.ready = False
+        self.unmarked: dict[Path, bytes] | None = None  # texts of the marked files
         self.hashes: dict[Path, tuple[int, bytes]] = {}  # by path: time of change and hash
         self.objects: list[Path] = []
         self.tests: dict[str, Test] = {}
@@ -154,11 +175,12 @@ class Bench:
         else:
             self.must("ninja", "-C", str(self.build), "build.ninja")
 
-    def prepare(self, golden: bool, lab: bool) -> None:
-        """Builds the unchanged tree; if `lab`, what tests of the laboratory need of it."""
+    def prepare(self, takes: Callable[[str], bool], lab: bool) -> None:
+        """Builds the unchanged tree, for the tests of the suites that `takes` says; if `lab`, what
+        tests of the laboratory need of it."""
         outputs = {e["output"] for e in self.read_json("compile_commands.json")}
         self.objects = [] if lab else [self.build / o for o in sorted(outputs)]
-        self.tests = self.find_tests(golden, lab)
+        self.tests = self.find_tests(takes, lab)
         programs = sorted({p for t in self.tests.values() for p in t.programs})
         self.must(*self.ninja(self.jobs, self.objects + programs))
         self.original = {p: self.hash(p) for p in self.objects + programs}
@@ -176,14 +198,13 @@ class Bench:
         return ["ninja", "-C", str(self.build), f"-j{jobs}",
                 *(os.path.relpath(f, self.build) for f in files)]
 
-    def find_tests(self, golden: bool, lab: bool) -> dict[str, Test]:
-        left_out = NEVER if golden else (*NEVER, "golden")
+    def find_tests(self, takes: Callable[[str], bool], lab: bool) -> dict[str, Test]:
         programs = {t["id"]: [Path(f) for f in t["filename"]]
                     for t in self.read_json("meson-info/intro-targets.json")}
         found = {}
         for t in self.read_json("meson-info/intro-tests.json"):
             suites = [s.split(":")[-1] for s in t["suite"]] or ["none"]
-            if any(s in left_out for s in suites) or not t["depends"]:
+            if any(s in NEVER for s in suites) or not takes(suites[0]) or not t["depends"]:
                 continue  # a test without a program cannot notice a mutant
             if lab and not names_lab(t["cmd"]):
                 continue
@@ -219,13 +240,37 @@ class Bench:
             return done
         return self.run_test(test, wall, cpu, compiled)
 
-    def measure(self, test: Test, longest: float) -> tuple[Outcome, list[str]]:
-        """Runs a test on the unchanged tree, for `longest` seconds at most. Which files of the
-        laboratory it has loaded, too."""
+    def mark(self, mutants: Sequence[Mutant]) -> None:
+        """Marks the place of each mutant that has one, and builds that tree."""
+        places: dict[str, list[tuple[int, int]]] = {}
+        for n, m in enumerate(mutants):
+            if m.place >= 0:
+                places.setdefault(m.file, []).append((m.place, n))
+        self.unmarked = {self.tree / file: (self.tree / file).read_bytes() for file in places}
+        for file, found in places.items():
+            text = self.unmarked[self.tree / file]
+            for place, n in sorted(found, reverse=True):
+                mark = MARKED % json.dumps(str(self.marks / str(n)))
+                text = text[:place] + mark.encode() + text[place:]
+            (self.tree / file).write_bytes(text)
+        self.must(*self.ninja(self.jobs, sorted({p for t in self.tests.values()
+                                                 for p in t.programs})))
+
+    def unmark(self) -> None:
+        """The tree is as it was before mark()."""
+        for path, text in (self.unmarked or {}).items():
+            path.write_bytes(text)
+        self.unmarked = None
+
+    def measure(self, test: Test, longest: float) -> Measured:
+        """Runs a test on the unchanged tree, for `longest` seconds at most."""
         wall = min(test.timeout, longest)
+        shutil.rmtree(self.marks, ignore_errors=True)
+        self.marks.mkdir()
         with tempfile.TemporaryDirectory(prefix="mutate-") as compiled:
             done = self.run_twice(test, wall, math.ceil(test.timeout), compiled)
-            return done, loaded(Path(compiled))
+            return Measured(done, loaded(Path(compiled)),
+                            sorted(int(mark.name) for mark in self.marks.iterdir()))
 
     def judge(self, mutant: Mutant, order: Iterable[tuple[str, float]]) -> Verdict:
         """Runs the tests in the given order (name, usual seconds) until one notices."""

@@ -2,7 +2,7 @@
 """A run: hands the mutants to the workers, and stores each result as soon as it is known.
 
     STATE/results.jsonl     one line for each mutant that was tried, with the tree's fingerprint
-    STATE/durations.json    how long each test takes without a change
+    STATE/durations.json    how long each test takes without a change, and what it executes
     STATE/worker-N          a worker's bench
     STATE/lock              held while a run uses the folder
 
@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import IO, Any, Callable, Iterator, Sequence, TypeVar
 
 from . import equivalent
-from .bench import SKIPPED, SUITES, Bench, BenchError, Verdict, fingerprint, tree_files
+from .bench import (SKIPPED, SUITES, Bench, BenchError, Measured, Verdict, fingerprint,
+                    tree_files)
 from .plan import Mutant
 from .process import Runner
 from .report import Progress
@@ -38,6 +39,23 @@ class Baseline:
     loads: dict[str, list[str]] = field(default_factory=dict)  # files of the laboratory
     failed: list[str] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
+    marked: list[str] = field(default_factory=list)  # mutants whose places were marked
+    executes: dict[str, list[str]] = field(default_factory=dict)  # those that each test executes
+
+    def add(self, test: str, done: Measured, marked: Sequence[Mutant]) -> None:
+        """A test that passes."""
+        self.seconds[test] = round(done.outcome.seconds, 2)
+        if done.loads:
+            self.loads[test] = done.loads
+        if marked:
+            self.executes[test] = [marked[n].name for n in done.marks]
+
+    def can_notice(self, test: str, mutant: Mutant) -> bool:
+        """Whether a test executes or loads what a mutant changes."""
+        if mutant.in_lab:
+            return not mutant.edits.keys().isdisjoint(self.loads.get(test, ()))
+        return (mutant.name not in self.marked or test not in self.executes
+                or mutant.name in self.executes[test])
 
 
 @dataclass(frozen=True)
@@ -47,13 +65,18 @@ class Choice:
     golden: bool
     longest: float  # seconds; tests that take longer do not run
     by_duration: bool
+    suites: tuple[str, ...] = ()  # only tests of these
     lab: bool = False  # only tests of the laboratory
+
+    def takes(self, suite: str) -> bool:
+        """Whether tests of a suite run."""
+        return suite in self.suites if self.suites else self.golden or suite != "golden"
 
     @property
     def name(self) -> str:
         """Identifies the tests that had their chance to notice a survivor."""
         return ("golden" if self.golden else "all") + (" of the laboratory" if self.lab else "") \
-            + f" up to {self.longest:g} s"
+            + f" up to {self.longest:g} s" + ("".join(f" {s}" for s in self.suites))
 
 
 class Campaign:
@@ -138,7 +161,7 @@ class Campaign:
                 while True:
                     item = todo.get_nowait()
                     if not bench.ready:
-                        bench.prepare(self.choice.golden, self.choice.lab)
+                        bench.prepare(self.choice.takes, self.choice.lab)
                     done.put((item, work(bench, item)))
             except queue.Empty:
                 pass
@@ -164,31 +187,50 @@ class Campaign:
             for t in threads:
                 t.join()
 
-    def measure(self) -> None:
-        """Runs every test on the unchanged tree, unless that is known already."""
+    def measure(self, mutants: Sequence[Mutant]) -> None:
+        """Runs every test on the unchanged tree, unless that is known already: how long it takes,
+        and which of the mutants' places it executes."""
         path = self.state / "durations.json"
         key = f"{self.fingerprint} {self.choice.name}"
+        marked = [m for m in mutants if m.place >= 0]
         if path.is_file():
             stored = json.loads(path.read_text(encoding="utf-8"))
-            if stored.pop("key") == key:
+            if stored.pop("key") == key and {m.name for m in marked} <= set(stored["marked"]):
                 self.baseline = Baseline(**stored)
                 return
         first = self.benches[0]
         self.progress.status("building")
-        first.prepare(self.choice.golden, self.choice.lab)
-        base = Baseline()
-        names = sorted(first.tests)
-        for n, (name, (done, files)) in enumerate(self.each(
-                names, lambda b, test: b.measure(b.tests[test], self.choice.longest)), 1):
-            self.progress.status(f"tests without a change: {n} of {len(names)}")
-            if done.code == 0:
-                base.seconds[name] = round(done.seconds, 2)
-                if files:
-                    base.loads[name] = files
-            elif done.seconds < self.choice.longest:
-                (base.skipped if done.code == SKIPPED else base.failed).append(name)
+        first.prepare(self.choice.takes, self.choice.lab)
+        base = Baseline(marked=[m.name for m in marked])
+        left = sorted(first.tests)
+        if marked:
+            left = self.measure_tests(left, base, marked)
+        for name in self.measure_tests(left, base, []):
+            base.failed.append(name)
         self.baseline = base
         path.write_text(json.dumps({"key": key, **base.__dict__}), encoding="utf-8")
+
+    def measure_tests(self, names: Sequence[str], base: Baseline,
+                      marked: Sequence[Mutant]) -> list[str]:
+        """Runs tests on the tree with these marks. Returns those that fail."""
+        failed = []
+
+        def work(bench: Bench, test: str) -> Measured:
+            if marked and bench.unmarked is None:
+                bench.mark(marked)
+            return bench.measure(bench.tests[test], self.choice.longest)
+
+        for n, (name, done) in enumerate(self.each(names, work), 1):
+            self.progress.status(f"tests without a change: {n} of {len(names)}")
+            if done.outcome.code == 0:
+                base.add(name, done, marked)
+            elif done.outcome.code == SKIPPED:
+                base.skipped.append(name)
+            elif done.outcome.seconds < self.choice.longest:
+                failed.append(name)
+        for bench in self.benches:
+            bench.unmark()
+        return failed
 
     def order(self) -> list[tuple[str, float]]:
         """The tests in the order in which they run, with their usual seconds."""
@@ -200,18 +242,14 @@ class Campaign:
 
     def order_for(self, mutant: Mutant) -> list[tuple[str, float]]:
         """The tests that can notice a mutant, in the order in which they run."""
-        if not mutant.in_lab:
-            return self.order()
-        return sorted(((name, self.baseline.seconds[name])
-                       for name, files in self.baseline.loads.items()
-                       if not mutant.edits.keys().isdisjoint(files)),
-                      key=lambda item: (item[1], item[0]))
+        found = [x for x in self.order() if self.baseline.can_notice(x[0], mutant)]
+        return sorted(found, key=lambda x: (x[1], x[0])) if mutant.in_lab else found
 
     def run(self, mutants: Sequence[Mutant], afresh: bool) -> list[dict[str, Any]]:
         """The results of all the mutants, in their order."""
         real = [m for m in mutants if m.edits]
         self.choice = replace(self.choice, lab=bool(real) and all(m.in_lab for m in real))
-        self.measure()
+        self.measure(real)
         for name in self.baseline.failed:
             self.progress.line(f"left out, because it fails without a change: {name}")
         if not self.baseline.seconds:

@@ -18,6 +18,7 @@ class Change:
     new: bytes
     before: str  # the whole lines that change
     after: str
+    place: int = -1  # a statement here runs whenever the change does; -1: there is no such place
 
     @property
     def name(self) -> str:
@@ -29,11 +30,12 @@ class Change:
         return text[:self.start] + self.new + text[self.end:]
 
 
-def made(file: str, operator: str, text: bytes, start: int, end: int, new: bytes) -> Change:
+def made(file: str, operator: str, text: bytes, start: int, end: int, new: bytes,
+         place: int = -1) -> Change:
     """The change of a file whose text is `text`."""
     head = text.rfind(b"\n", 0, start) + 1
     tail = text.find(b"\n", end)
     tail = len(text) if tail < 0 else tail
     after = text[head:start] + new + text[end:tail]
     return Change(file, text.count(b"\n", 0, start) + 1, start - head + 1, operator, start, end,
-                  new, text[head:tail].decode(), after.decode())
+                  new, text[head:tail].decode(), after.decode(), place)

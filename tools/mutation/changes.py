@@ -68,6 +68,8 @@ class _Finder:
         self.changes: list[Change] = []
         self.macros: list[tuple[int, int]] = []
         self.bodies: set[tuple[int, int]] = set()  # of functions
+        self.blocks: list[tuple[int, int]] = []  # that begin with what runs first
+        self.switched: set[tuple[int, int]] = set()  # bodies of switch
         booleans: list[tuple[int, int]] = []
         code: list[tuple[int, int]] = []  # where there is anything to change
         top = [c for c in unit.cursor.get_children()
@@ -113,7 +115,12 @@ class _Finder:
     def add(self, operator: str, start: int, end: int, new: bytes) -> None:
         old = self.text[start:end]
         new += b"\n" * (old.count(b"\n") - new.count(b"\n"))
-        self.changes.append(made(self.file, operator, self.text, start, end, new))
+        self.changes.append(made(self.file, operator, self.text, start, end, new,
+                                 self.place(start, end)))
+
+    def place(self, start: int, end: int) -> int:
+        """Where the innermost block around a range begins."""
+        return max((a + 1 for a, b in self.blocks if a < start and end < b), default=-1)
 
     def visit(self, c: Cursor) -> None:
         start, end = self.range(c)
@@ -127,6 +134,10 @@ class _Finder:
         if c.kind == Kind.CXX_UNARY_EXPR:  # sizeof
             return
         children = list(c.get_children())
+        if c.kind == Kind.SWITCH_STMT:
+            self.switched.add(self.range(children[-1]))  # its first statement is after a label
+        elif c.kind == Kind.COMPOUND_STMT and self.range(c) not in self.switched:
+            self.blocks.append(self.range(c))
         handler = getattr(self, "visit_" + c.kind.name.lower(), None)
         if handler is not None:
             handler(c, children)

@@ -78,6 +78,7 @@ class Mutant:
     after: str
     edits: dict[str, bytes]  # what the changed files hold; empty: the patch did not apply
     was: str = ""  # its name in an earlier state of the tree, when it is tried again
+    place: int = -1  # where `file` can be marked to see which tests execute the change
 
     @property
     def layer(self) -> str:
@@ -105,7 +106,7 @@ class Mutant:
 
 def of_change(change: "Change", text: bytes) -> Mutant:
     return Mutant(change.name, change.file, change.line, change.operator, change.before,
-                  change.after, {change.file: change.apply(text)})
+                  change.after, {change.file: change.apply(text)}, place=change.place)
 
 
 def files_to_mutate(parsers: Parsers, chosen: Sequence[str]) -> list[str]:
