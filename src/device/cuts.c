@@ -73,14 +73,12 @@ uint32_t fe_cuts_pages(const struct fe_device *dev)
     return forged || !fe_device_knows_valid(dev) ? 0 : fe_device_lpns(dev);
 }
 
-void fe_cuts_places(const struct fe_device *dev, struct fe_cuts_place *ret)
+struct fe_cuts_place fe_cuts_place(const struct fe_device *dev, fe_lpn lpn)
 {
-    for (fe_lpn lpn = 0; lpn < fe_device_lpns(dev); lpn++) {
-        fe_ppn ppn = dev->ftl->ops->locate(dev->ftl, lpn);
-        ret[lpn] = (struct fe_cuts_place){
-            .ppn = ppn,
-            .seq = ppn == FE_PPN_NONE ? 0 : fe_medium_seq(dev->medium, ppn),
-            .is_cached = dev->cache && fe_cache_holds(dev->cache, lpn),
-        };
-    }
+    fe_ppn ppn = dev->ftl->ops->locate(dev->ftl, lpn);
+    return (struct fe_cuts_place){
+        .ppn = ppn,
+        .seq = ppn == FE_PPN_NONE ? 0 : fe_medium_seq(dev->medium, ppn),
+        .is_cached = dev->cache && fe_cache_holds(dev->cache, lpn),
+    };
 }

@@ -57,10 +57,10 @@ struct fe_cuts_place {
  * say nothing about what a host reads. */
 bool fe_cuts_lies(const struct fe_device *dev);
 
-/* The number of logical pages, and the place of each one: ret has room for them.  Costs no time of
- * the device.  0 pages: the strategy does not use the chip, or the device claims more capacity than
- * it has, and places say nothing. */
+/* The number of logical pages, and the place of one.  Costs no time of the device.  0 pages: the
+ * strategy does not use the chip, or the device claims more capacity than it has, and places say
+ * nothing. */
 uint32_t fe_cuts_pages(const struct fe_device *dev);
-void fe_cuts_places(const struct fe_device *dev, struct fe_cuts_place *ret);
+struct fe_cuts_place fe_cuts_place(const struct fe_device *dev, fe_lpn lpn);
 
 #endif

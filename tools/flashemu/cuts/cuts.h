@@ -138,8 +138,9 @@ struct cuts_walk {
     struct cuts_subsets *any;
     uint64_t *marks;       /* when each mark was reached */
     uint32_t n_marks;
-    struct fe_cuts_place *places;
-    bool *may_hold;        /* of each page: the host has written to it */
+    struct fe_cuts_place *places; /* as the device stands, if has_places */
+    bool has_places;
+    bool *may_hold;        /* of each page: the host has written to it, or whoever had it before */
     uint8_t *buf;          /* of the longest write */
     uint64_t last_done_ns, base_ns;
     const struct cuts_id *only; /* stops at this cut, which is carried out in this process */

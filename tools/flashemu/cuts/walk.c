@@ -49,25 +49,46 @@ static void compare_page(const struct cuts_walk *w, uint64_t offset, uint64_t le
     }
 }
 
-/* w->places has the places before the cut. */
+/* Whether a host may find other bytes in a page than before the cut, when w->places was made.  A page
+ * that nobody has written has no place before and behind a cut, and that is most of a large device;
+ * unless the device lies and has put there what was meant for another one. */
+static bool may_differ(const struct cuts_walk *w, fe_lpn page, bool lies)
+{
+    if (!w->may_hold[page] && !lies)
+        return false;
+    const struct fe_cuts_place *was = &w->places[page], now = fe_cuts_place(w->dev, page);
+    return (lies && (now.seq || w->may_hold[page])) || was->is_cached || was->ppn != now.ppn ||
+           was->seq != now.seq;
+}
+
+/* All places are looked at before the first page is read, because a read may move pages. */
 static void compare(const struct cuts_walk *w, struct cuts_difference *d)
 {
-    uint32_t n = fe_cuts_pages(w->dev), page = fe_device_page_bytes(w->dev);
-    struct fe_cuts_place *now = malloc(n * sizeof *now);
+    uint32_t n = fe_cuts_pages(w->dev), page = fe_device_page_bytes(w->dev), n_other = 0;
+    fe_lpn *other = malloc(n * sizeof *other); /* what is not used of it costs nothing */
     uint8_t *buf = malloc(page);
-    if (!now || !buf)
+    if (!other || !buf)
         cuts_give_up("out of memory");
-    fe_cuts_places(w->dev, now);
     bool lies = fe_cuts_lies(w->dev); /* all that may hold something is read */
+    for (fe_lpn i = 0; i < n; i++)
+        if (may_differ(w, i, lies))
+            other[n_other++] = i;
     d->sum = w->view.sum;
-    for (uint32_t i = 0; i < n; i++) {
-        const struct fe_cuts_place *was = &w->places[i];
-        uint64_t offset = (uint64_t)i * page;
-        if ((lies && (now[i].seq || w->may_hold[i])) || was->is_cached || was->ppn != now[i].ppn || was->seq != now[i].seq)
-            compare_page(w, offset, fe_min_u64(page, w->view.capacity - offset), buf, d);
+    for (uint32_t i = 0; i < n_other; i++) {
+        uint64_t offset = (uint64_t)other[i] * page;
+        compare_page(w, offset, fe_min_u64(page, w->view.capacity - offset), buf, d);
     }
-    free(now);
+    free(other);
     free(buf);
+}
+
+/* Notes where all pages are, once in each window, for the first cut that is made there. */
+static void note_places(struct cuts_walk *w)
+{
+    for (fe_lpn i = 0; i < fe_cuts_pages(w->dev) && !w->has_places; i++)
+        if (w->may_hold[i])
+            w->places[i] = fe_cuts_place(w->dev, i);
+    w->has_places = true;
 }
 
 /* --- one cut --- */
@@ -178,13 +199,17 @@ static int try_instant(struct cuts_walk *w, const struct cuts_id *id, uint64_t a
     if (w->only) {
         w->stopped = same_cut(id, w->only);
         w->found = f;
-        return w->stopped ? cut(w, id, false, at_ns, err) : 0;
+        if (!w->stopped)
+            return 0;
+        note_places(w);
+        return cut(w, id, false, at_ns, err);
     }
     if (f.marks < w->behind)
         return 0;
     uint64_t number = w->n_instants++;
     if (w->counts_only || !mine || !is_wanted(w, number))
         return 0;
+    note_places(w);
     cuts_tell(w, &f, NULL);
     pid_t child = fork();
     if (child < 0)
@@ -205,8 +230,7 @@ static int try_window(struct cuts_walk *w, uint32_t r, uint64_t from, uint64_t t
     int code = 0;
     if (w->any && r)
         code = cuts_subsets_try(w, r, CUTS_ANY, from, mine, err);
-    if (mine || w->only)
-        fe_cuts_places(w->dev, w->places);
+    w->has_places = false;
     for (uint32_t i = 0; i < n && code == 0 && !w->stopped; i++) {
         uint64_t at;
         id.op = i;
@@ -312,6 +336,8 @@ static int begin(struct cuts_walk *w, struct fe_err *err)
     w->base_ns = w->last_done_ns = fe_device_now(w->dev);
     if (r == 0 && (!w->marks || !w->places || !w->may_hold || !w->buf))
         r = fe_err_nomem(err, "places of pages", n * sizeof *w->places);
+    for (fe_lpn i = 0; i < n && r == 0; i++)
+        w->may_hold[i] = fe_cuts_place(w->dev, i).seq != 0; /* the device has been used before */
     w->n_open = 0;
     if (r == 0 && (w->subsets || (w->only && cuts_is_subset(w->only))))
         r = cuts_subsets_init(w, err);
