@@ -450,6 +450,9 @@ def test_mistakes_in_sets():
     bad("--sets takes a profile", "verify", "card.ini", "--against", "my.json", "--sets", "-",
         "nand.tR=1us")
     bad("nope: No such file", "verify", "card.ini", "--against", "my.json", "--sets", "nope")
+    # A file is named once, and a folder is no file.
+    for name, why in (("nope", "No such file or directory"), (".", "Is a directory")):
+        assert call("verify", "card.ini", "--against", name) == (2, "", "flashemu: %s: %s\n" % (name, why))
 
 
 def test_any_change_is_refused_or_run():

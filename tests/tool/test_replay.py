@@ -328,6 +328,17 @@ def test_what_runs_by_itself_ends_with_the_tool():
         time.sleep(0.01)
 
 
+def test_a_trace_is_recorded_under_both_names():
+    for i, words in enumerate((["--record", "r0"], ["trace=r1"], ["--trace", "r2"])):
+        good("replay", PROFILE, "gen:random,count=3,size=1M", *words)
+        assert trace_lines(read("r%d" % i)) == trace_lines(read("r0")), words
+    bad("trace is given twice", "replay", PROFILE, "gen:random,count=3", "trace=r3", "--record", "r4")
+    bad("trace=: allowed: a file", "replay", PROFILE, "gen:random,count=3", "trace=")
+    bad("trace -: must be a file", "replay", PROFILE, "gen:random,count=3", "trace=-")
+    bad("did you mean trace", "replay", PROFILE, "gen:random,count=3", "trce=r5")
+    assert not os.path.exists("r3") and not os.path.exists("r4")
+
+
 def test_warmup_is_not_counted():
     cold = replay(PROFILE, "gen:random,op=write,count=20,seed=2")
     o = replay(PROFILE, "--warmup", "gen:sequential,op=write,bs=128K,count=100",
@@ -403,8 +414,8 @@ def test_seed_is_a_word_as_for_the_server():
     bad("seed x: expected a number", "replay", *noisy, "seed=x")
     for words in (["seed=1", "seed=2"], ["--seed", "1", "seed=2"]):
         bad("seed is given twice", "replay", *noisy, *words)
-    bad("'depth=4' is neither SECTION.KEY=VALUE, size=SIZE, seed=N nor a trace", "replay", *noisy,
-        "depth=4")
+    bad("'depth=4' is neither SECTION.KEY=VALUE, size=SIZE, seed=N, trace=FILE nor a trace", "replay",
+        *noisy, "depth=4")
     # a file may have such a name
     write("depth=4", HEAD + "0 read 0 512\n")
     assert replay("ideal", "depth=4")["records"] == 1

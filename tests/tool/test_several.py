@@ -303,4 +303,16 @@ def test_progress_is_for_terminals():
     assert p.returncode == 0 and b"0 of 2 runs" in shown, shown
 
 
+def test_what_is_varied_is_named_once():
+    for words, want in (
+            (("ideal,transcend9g", "gen:random,count=1"),
+             "flashemu: profile=transcend9g: no profile of that name; did you mean "),
+            (("ssd-page", "gen:random,count=1", "--vary", "ftl.op=7%,x"), "flashemu: ftl.op=x: is not"),
+            # what the message does not name is said in front of it
+            (("ideal,ssd-page", "gen:random,count=1", "--vary", "size=1M,8G"), "flashemu: profile=")):
+        code, _, err = call("replay", *words)
+        assert code == 2 and err.startswith(want), (words, err)
+        assert err.count("profile=") <= err.count("\n") and err.count("ftl.op=") <= 1, (words, err)
+
+
 run(globals())

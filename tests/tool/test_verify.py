@@ -306,6 +306,17 @@ def test_the_worst_orderings_are_printed():
     assert "  the wrong way round:\n    s4 over s8: published 9 and 8 MB/s, " in out, out
 
 
+def test_a_row_has_one_number_of_digits():
+    card("a = seq-write bs=1M size=4M | 1 MB/s | 5%", "b = seq-write bs=1M size=4M | 33.43 MB/s | 5%",
+         "c = seq-write bs=1M size=4M | 140 MB/s | 5%", "d = hdparm-t | 7.125 MB/s | 5%")
+    out = call("verify", "card.ini", *NO_KERNEL)[1]
+    rows = {line.split()[0]: line for line in out.splitlines() if line.startswith("  ")}
+    rate = verify("a")[1]["rows"][0]["measured"]
+    assert " 1.00 %9.2f MB/s " % rate in rows["a"] and " 33.43 %9.2f MB/s " % rate in rows["b"], rows
+    assert " 140 %9.0f MB/s " % rate in rows["c"], rows
+    assert " 7.125         - MB/s " in rows["d"], rows
+
+
 def test_choosing():
     card("a = seq-write bs=1M size=4M | 10 MB/s | 5%", "b = seq-read bs=1M size=4M | 30 MB/s | 5%",
          "c = hdparm-t | 30 MB/s | 5%")

@@ -20,7 +20,7 @@
 
 static const char replay_help[] =
     "usage: flashemu replay PROFILE[,PROFILE...] TRACE... [SECTION.KEY=VALUE...] [size=SIZE]\n"
-    "                       [seed=N]\n"
+    "                       [seed=N] [trace=FILE]\n"
     "       flashemu replay PROFILE[,PROFILE...] --against TRACE [SECTION.KEY=VALUE...]\n\n"
     "Runs traces on an emulated device as fast as this machine can, and prints what the\n"
     "device did in its own time.  TRACE is a file, which may be compressed by gzip,\n"
@@ -49,7 +49,8 @@ static const char replay_help[] =
     "  --seed N             of the device's randomness (1)\n"
     "  --wrap               takes offsets behind the end modulo the capacity\n"
     "  --drop-trim          leaves out trims if the device does not offer them\n"
-    "  --record FILE        writes the requests with their completions\n"
+    "  --record FILE        writes the requests with their completions; the same as trace=FILE,\n"
+    "                       which is the server's name for it\n"
     "  -o, --output FILE    draws how worn each block is at the end, as SVG\n"
     "  --force              replaces FILE whatever it is, except an input\n"
     "  --from FORMAT, --from-device NAME, --event LETTER    as in flashemu trace\n";
@@ -57,11 +58,28 @@ static const char replay_help[] =
 static const char name_characters[] =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
 
-/* size=VALUE and seed=VALUE mean the same as the server's parameters. */
+/* False, after a message, if the option names standard output, which is for the results. */
+static bool is_file(const char *option, const char *path)
+{
+    if (!path || strcmp(path, "-") != 0)
+        return true;
+    tool_error("%s -: must be a file, standard output is for the results", option);
+    return false;
+}
+
+/* size=, seed= and trace=VALUE mean the same as the server's parameters. */
 static int take_parameter(struct command *c, const char *word)
 {
     const char *value = strchr(word, '=') + 1;
 
+    if (strncmp(word, "trace=", 6) == 0) {
+        if (c->record)
+            return tool_error("trace is given twice; --record is the same");
+        if (!*value)
+            return tool_error("trace=: allowed: a file");
+        c->record = value;
+        return is_file("trace", value) ? TOOL_OK : TOOL_USAGE;
+    }
     if (strncmp(word, "seed=", 5) == 0) {
         if (c->seed_text)
             return tool_error("seed is given twice");
@@ -78,20 +96,21 @@ static int take_parameter(struct command *c, const char *word)
     return TOOL_OK;
 }
 
-/* A word behind the profile: SECTION.KEY=VALUE, size=VALUE, seed=VALUE, or a trace. */
+/* A word behind the profile: SECTION.KEY=VALUE, size=, seed= or trace=VALUE, or a trace. */
 static int take_word(struct command *c, const char *word)
 {
     size_t name = strspn(word, name_characters);
 
     if (word[name] == '=' && memchr(word, '.', name)) {
         c->overrides[c->n_overrides++] = word;
-    } else if (strncmp(word, "size=", 5) == 0 || strncmp(word, "seed=", 5) == 0) {
+    } else if (strncmp(word, "size=", 5) == 0 || strncmp(word, "seed=", 5) == 0 ||
+               strncmp(word, "trace=", 6) == 0) {
         return take_parameter(c, word);
     } else if (name > 0 && word[name] == '=' && access(word, F_OK) < 0) {
         char guess[FE_GUESS_MAX];
-        fe_guess_word(word, name, "size seed", guess);
-        return tool_error("replay: '%.100s' is neither SECTION.KEY=VALUE, size=SIZE, seed=N nor a "
-                          "trace%s%.*s", word, *guess ? "; " : "", (int)strcspn(guess, "?") + 1, guess);
+        fe_guess_word(word, name, "size seed trace", guess);
+        return tool_error("replay: '%.100s' is neither SECTION.KEY=VALUE, size=SIZE, seed=N, "
+                          "trace=FILE nor a trace%s%.*s", word, *guess ? "; " : "", (int)strcspn(guess, "?") + 1, guess);
     } else {
         c->traces[c->n_traces++] = word;
         c->inputs[c->n_inputs++] = word;
@@ -139,15 +158,6 @@ static int sort_operands(struct command *c, int argc, char **argv)
     if (code != TOOL_OK || c->against)
         return code == TOOL_OK ? refuse_beside_against(c) : code;
     return c->n_traces > 0 ? TOOL_OK : tool_error("replay: which trace?");
-}
-
-/* False, after a message, if the option names standard output, which is for the results. */
-static bool is_file(const char *option, const char *path)
-{
-    if (!path || strcmp(path, "-") != 0)
-        return true;
-    tool_error("%s -: must be a file, standard output is for the results", option);
-    return false;
 }
 
 /* PROFILE,PROFILE... is a factor, unless it is the path of one profile. */
@@ -267,6 +277,7 @@ static int parse_command(struct command *c, int argc, char **argv, int *ret_code
         {"wrap", 0, &c->opt.wrap, NULL},
         {"drop-trim", 0, &c->opt.drop_trim, NULL},
         {"record=FILE", 0, NULL, &c->record},
+        {"trace=FILE", 0, NULL, &c->record}, /* as the server says it */
         {"output=FILE", 'o', NULL, &c->wear_svg},
         {"wear-svg=FILE", 0, NULL, &c->wear_svg}, /* its older name */
         {"force", 0, &output_force, NULL},

@@ -119,13 +119,16 @@ static void show_runs(const struct sweep *s)
         fputs("\r\033[K", stderr);
 }
 
-/* Prints a message of a run; if runs differ in their devices, with the name of the run. */
+/* Prints a message of a run; if runs differ in their devices, with the name of the run, which a
+ * message about the only thing that is varied has already. */
 static void say(const struct sweep *s, uint32_t run, const char *line)
 {
     char name[512];
 
-    if (has_devices(s->c))
-        tool_error("%s: %s", vary_name(&s->c->vary, run, name, sizeof name), line);
+    vary_name(&s->c->vary, run, name, sizeof name);
+    bool named = strncmp(line, name, strlen(name)) == 0 && line[strlen(name)] == ':';
+    if (has_devices(s->c) && !named)
+        tool_error("%s: %s", name, line);
     else
         tool_error("%s", line);
 }

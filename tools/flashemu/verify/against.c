@@ -273,11 +273,17 @@ int against_load(struct against *a, const char *path, struct fe_err *err)
     struct fe_err inner;
 
     memset(a, 0, sizeof *a);
-    a->document = json_load_file(path, JSON_REJECT_DUPLICATES, &why);
+    FILE *f = fopen(path, "re");
+    if (!f)
+        return fe_err_set(err, errno, "%s: %s", path, strerror(errno));
+    errno = 0;
+    a->document = json_loadf(f, JSON_REJECT_DUPLICATES, &why);
+    int unread = ferror(f) ? errno ? errno : EIO : 0;
+    fclose(f);
+    if (unread)
+        return fe_err_set(err, unread, "%s: %s", path, strerror(unread));
     if (!a->document)
-        return why.line > 0 ? fe_err_set(err, EINVAL, "%s:%d: is no JSON: %s", path, why.line,
-                                         why.text)
-                            : fe_err_set(err, EIO, "%s: %s", path, why.text);
+        return fe_err_set(err, EINVAL, "%s:%d: is no JSON: %s", path, why.line, why.text);
     fe_err_init(&inner);
     int r = take_document(a, &inner);
     return r < 0 ? fe_err_set(err, -r, "%s: %s", path, inner.text) : 0;

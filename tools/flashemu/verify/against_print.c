@@ -10,6 +10,7 @@
 #include "verify/against_percentiles.h"
 
 #include "tool.h"
+#include "verify/pair.h"
 #include "verify/verify.h"
 
 #include "obs/json_text.h"
@@ -115,26 +116,31 @@ static void print_percentiles(const struct against_point *p)
     for (size_t i = 0; i < p->n_shares && p->state == AGAINST_MEASURED; i++) {
         const struct against_share *s = &p->shares[i];
         const char *why = against_share_reason(p, s);
+        const struct verify_pair pair = verify_pair(s->published / 1e3,
+                                                    *why ? 0 : s->measured / 1e3, "us");
         snprintf(text, sizeof text, "  %.16s %% of these within", s->text);
-        printf("  %-78s %9.4g", text, s->published / 1e3);
+        printf("  %-78s %9s", text, pair.published);
         if (*why)
             printf(" %9s us   not compared: %s\n", "-", why);
         else
-            printf(" %9.4g us   %+7.1f %%\n", s->measured / 1e3, against_share_error(s));
+            printf(" %9s us   %+7.1f %%\n", pair.measured, against_share_error(s));
     }
 }
 
 static void print_point(const struct against_point *p)
 {
     double unit = strcmp(p->unit, "ns") == 0 ? 1e3 : 1e6;
+    const char *name = unit < 1e6 ? "us" : "MB/s";
+    bool done = p->state == AGAINST_MEASURED;
+    const struct verify_pair pair = verify_pair(p->published / unit,
+                                                done ? p->measured / unit : 0, name);
     char text[TEXT_MAX];
 
     printf("  %-78s", point_text(p, text));
-    if (p->state == AGAINST_MEASURED)
-        printf(" %9.4g %9.4g %-4s %+7.1f %%\n", p->published / unit, p->measured / unit,
-               unit < 1e6 ? "us" : "MB/s", against_error(p));
+    if (done)
+        printf(" %9s %9s %-4s %+7.1f %%\n", pair.published, pair.measured, name, against_error(p));
     else
-        printf(" %9.4g %9s %-4s %s: %s\n", p->published / unit, "-", unit < 1e6 ? "us" : "MB/s",
+        printf(" %9s %9s %-4s %s: %s\n", pair.published, "-", name,
                p->state == AGAINST_OPEN ? "not run" : p->state == AGAINST_FAILED ? "failed"
                                                                                  : "left out",
                p->state == AGAINST_OPEN ? "interrupted" : p->why);

@@ -20,6 +20,7 @@
  * The page is made from what --json prints, so the two cannot say different things.
  */
 #include "verify/page.h"
+#include "verify/pair.h"
 
 #include "report/report.h"
 #include "svg.h"
@@ -120,23 +121,9 @@ static const char *error_text(const struct row *row, char buf[static 64])
     return buf;
 }
 
-/* Both numbers with as many decimals: those of the published one, and three digits at least. */
-static void pair_text(const struct row *row, char published[static FE_ROUNDED_MAX],
-                      char measured[static FE_ROUNDED_MAX])
+static struct verify_pair pair_of(const struct row *row)
 {
-    char own[FE_ROUNDED_MAX];
-    int decimals = fe_decimals(row->published, 3);
-
-    snprintf(own, sizeof own, "%.4g", row->published);
-    const char *point = strchr(own, '.');
-    int given = point && !strchr(own, 'e') ? (int)strlen(point + 1) : 0;
-    decimals = given > decimals ? given : decimals;
-    if (row->done && row->measured > 0 && fe_decimals(row->measured, 2) > decimals)
-        decimals = fe_decimals(row->measured, 2);
-    if (strcmp(row->unit, "count") == 0 && floor(row->published) == row->published)
-        decimals = 0;
-    snprintf(published, FE_ROUNDED_MAX, "%.*f", decimals, row->published);
-    snprintf(measured, FE_ROUNDED_MAX, "%.*f", decimals, row->measured);
+    return verify_pair(row->published, row->done ? row->measured : 0, row->unit);
 }
 
 static const char *unit_text(const struct row *row)
@@ -298,32 +285,32 @@ static void begin_track(const struct page *p, double low, double high)
 
 static void write_mark(const struct page *p, const struct row *row)
 {
-    char published[FE_ROUNDED_MAX], measured[FE_ROUNDED_MAX], error[64];
+    char error[64];
 
     if (!row->done)
         return;
-    pair_text(row, published, measured);
+    const struct verify_pair pair = pair_of(row);
     fprintf(p->out, "<circle class=\"mark %s\" cx=\"%.2f%%\" cy=\"8\" r=\"4.5\"><title>",
             is_met(row) ? "met" : strcmp(row->verdict, "off") == 0 ? "off" : "known",
             place(p, ratio_of(row)));
     svg_text(p->out, row->name);
-    fprintf(p->out, ": %s, and here %s %s, %s</title></circle>", published, measured,
-            unit_text(row), error_text(row, error));
+    fprintf(p->out, ": %s, and here %s %s, %s</title></circle>", pair.published,
+            pair.measured, unit_text(row), error_text(row, error));
 }
 
 static void write_row(const struct page *p, const struct row *row)
 {
-    char published[FE_ROUNDED_MAX], measured[FE_ROUNDED_MAX], error[64];
+    const struct verify_pair pair = pair_of(row);
+    char error[64];
 
-    pair_text(row, published, measured);
     fputs("<li><span>", p->out);
     svg_text(p->out, row->name);
     fputs("</span>", p->out);
     begin_track(p, 1 - row->tolerance / 100, 1 + row->tolerance / 100);
     write_mark(p, row);
-    fprintf(p->out, "</svg><span>%s", published);
+    fprintf(p->out, "</svg><span>%s", pair.published);
     if (row->done)
-        fprintf(p->out, " \xe2\x86\x92 %s", measured);
+        fprintf(p->out, " \xe2\x86\x92 %s", pair.measured);
     fprintf(p->out, "%s%s, ", unit_text(row)[0] ? " " : "", unit_text(row));
     if (!row->done)
         fprintf(p->out, "%s</span></li>\n", row->verdict);
@@ -374,7 +361,7 @@ static void write_cell(FILE *out, const char *text)
 
 static void write_table(const struct page *p, const struct row *rows, size_t n)
 {
-    char published[FE_ROUNDED_MAX], measured[FE_ROUNDED_MAX], error[64];
+    char error[64];
 
     fprintf(p->out, "<div class=\"wide\"><table class=\"figures-table\">\n<tr><th>%s</th>"
                     "<th>procedure</th><th>%s</th><th>here</th><th>unit</th><th>error</th>"
@@ -382,12 +369,12 @@ static void write_table(const struct page *p, const struct row *rows, size_t n)
             p->against ? "point" : "figure", p->against ? "measured" : "published");
     for (size_t i = 0; i < n; i++) {
         const struct row *row = &rows[i];
-        pair_text(row, published, measured);
+        const struct verify_pair pair = pair_of(row);
         fputs("<tr>", p->out);
         write_cell(p->out, row->name);
         write_cell(p->out, row->procedure);
-        write_cell(p->out, published);
-        write_cell(p->out, row->done ? measured : "\xe2\x80\x93");
+        write_cell(p->out, pair.published);
+        write_cell(p->out, row->done ? pair.measured : "\xe2\x80\x93");
         write_cell(p->out, unit_text(row));
         write_cell(p->out, row->done ? error_text(row, error) : "\xe2\x80\x93");
         fprintf(p->out, "<td>%g %%</td><td>", row->tolerance);

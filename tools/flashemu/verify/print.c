@@ -8,6 +8,7 @@
  * measured values are the other way round.  Two rows of the same procedure with the same arguments
  * count as one figure.  People see the worst few of the wrong ones; JSON has them all.
  */
+#include "verify/pair.h"
 #include "verify/plan.h"
 
 #include "tool.h"
@@ -165,10 +166,13 @@ int verify_code(const struct verify_plan *plan)
 static void print_row(const struct verify_row *row)
 {
     const struct fe_fidelity *f = &row->published;
+    bool done = row->state == VERIFY_MEASURED;
+    const struct verify_pair pair = verify_pair(in_unit(f, f->value),
+                                                done ? in_unit(f, row->measured) : 0, f->unit);
 
-    printf("  %-26s %-31s %9.4g", row->note->key, f->text, in_unit(f, f->value));
-    if (row->state == VERIFY_MEASURED)
-        printf(" %9.4g %-5s %+6.1f %%  %s", in_unit(f, row->measured), f->unit, verify_error(row),
+    printf("  %-26s %-31s %9s", row->note->key, f->text, pair.published);
+    if (done)
+        printf(" %9s %-5s %+6.1f %%  %s", pair.measured, f->unit, verify_error(row),
                verify_verdict(row));
     else
         printf(" %9s %-5s %8s  %s", "-", f->unit, "", verify_verdict(row));
