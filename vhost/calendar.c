@@ -25,8 +25,9 @@ struct message {
     uint64_t time;
 };
 
-/* How far a guest may run without asking: it would not hear that the calendar has ended. */
-#define FREE_MAX_NS UINT64_C(1000000000)
+/* How far a guest may run without asking, which saves the messages of all timers that come within that
+ * time.  A guest that only sleeps hears that late that the calendar has ended. */
+#define FREE_MAX_NS UINT64_C(60000000000)
 
 void fe_calendar_open(struct fe_calendar *c, int fd, uint64_t base_ns, uint64_t date_ns)
 {

@@ -1,19 +1,15 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""job: the figures of a life, comparisons, and lives of a real kernel where there is one.
-
-The kernel is built by tools/vm/timed/kernel, and by nothing else: a test must not take that long.
-"""
+"""job: the figures of a life, comparisons, and lives of a real kernel where there is one."""
 
 import contextlib
 import gzip
 import io
 import json
 import os
-import subprocess
 from pathlib import Path
 
-from flashemu_lab_bench import TOP, lab
+from flashemu_lab_bench import lab, timed_kernel_is_missing
 from flashemu_script import run
 
 from flashemu_lab.cli import job as cli_job
@@ -170,12 +166,6 @@ def test_behind_two_dashes_is_a_command():
     assert _lives(arguments)[0].script == "echo text\n"
 
 
-def kernel_is_missing():
-    done = subprocess.run([os.path.join(TOP, "tools/vm/timed/kernel"), "--check"],
-                          stdout=subprocess.PIPE, encoding="utf-8", check=False)
-    return done.stdout.strip() if done.returncode else ""
-
-
 def lives(*args):
     code, out, err = lab("job", "--json", *args)
     assert code == 0, err
@@ -197,7 +187,7 @@ mark written
 
 def test_lives():
     """Of a kernel in the device's time: its own timers, and equality to the nanosecond."""
-    missing = kernel_is_missing()
+    missing = timed_kernel_is_missing()
     if missing:
         print("skipped: a kernel in the device's time:", missing)
         return
@@ -255,7 +245,7 @@ def test_recordings_of_lives():
 
 def test_recordings():
     """Of a kernel in the device's time: two are equal, and have the kernel's own pauses only."""
-    missing = kernel_is_missing()
+    missing = timed_kernel_is_missing()
     if missing:
         print("skipped: recordings of a kernel in the device's time:", missing)
         return

@@ -4,6 +4,7 @@
 import json
 import os
 import re
+import subprocess
 import sys
 import time
 
@@ -133,3 +134,11 @@ def children_of(mark):
             except OSError:
                 pass
     return found
+
+
+def timed_kernel_is_missing():
+    """Why there is no kernel in the device's time, or "".  Only tools/vm/timed/kernel builds it: a
+    test must not take that long."""
+    done = subprocess.run([os.path.join(TOP, "tools/vm/timed/kernel"), "--check"],
+                          stdout=subprocess.PIPE, encoding="utf-8", check=False)
+    return done.stdout.strip() if done.returncode else ""
