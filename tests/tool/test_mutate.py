@@ -325,7 +325,7 @@ endforeach
         of = [m for m in drawn if m.before.strip() == before]
         assert of, before
         for m in of:
-            assert sorted(t.split(":")[1] for t, _ in campaign.order_for(m)) == expected, m
+            assert sorted(t.name.split(":")[1] for t in campaign.order_for(m, Path("."))) == expected, m
     assert "unit:core" not in campaign.baseline.seconds
 
 

@@ -15,10 +15,9 @@ Before a test runs, its programs are built and compared with those of the unchan
 test whose programs are the same cannot notice the mutant, so it does not run. In this way the
 tests of other layers cost nothing.
 
-A mutant of the laboratory needs no build. The tests that load one of its modules run, from the
-shortest to the longest. Which modules a test and its programs load is found out on the unchanged
-tree: Python keeps a compiled copy of each. A test that only reads the text of a module (as mypy
-does) has no part in this.
+A mutant of the laboratory needs no build. The functions of tests that call the changed function run,
+test by test, from the shortest to the longest; python_calls.py finds out on the unchanged tree what
+they call. A test that only reads the text of a module (as mypy does) has no part in this.
 
 A survivor would run nearly every test, since most of the program is in most programs. So the
 places that are going to change are marked before the tests run on the unchanged tree: the block
@@ -38,12 +37,15 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Iterable, Sequence
+from typing import Any, Callable, Iterable, Iterator, Mapping, Sequence
 
 from .plan import Mutant
 from .process import Outcome, Runner
+from .python_calls import Functions, read_calls, read_seconds, telling
 from .python_changes import LAB
 
 # What does not change the outcome of a test.
@@ -80,10 +82,12 @@ class Test:
 
 
 @dataclass(frozen=True)
-class Verdict:
-    status: str  # noticed, hang, survived, equivalent or invalid
-    by: str  # the test that noticed, else ""
-    tests: int  # how many ran
+class Chosen:
+    """A test that is to run."""
+
+    name: str
+    seconds: float  # what it usually takes
+    functions: tuple[str, ...] = ()  # which of its functions; all if there are none
 
 
 @dataclass(frozen=True)
@@ -91,8 +95,16 @@ class Measured:
     """What a test does on the unchanged tree."""
 
     outcome: Outcome
-    loads: list[str]  # files of the laboratory
+    calls: Functions  # of the laboratory
+    seconds: dict[str, float]  # by function of the test that is done
     marks: list[int]  # the places of these mutants are executed
+
+
+@dataclass(frozen=True)
+class Verdict:
+    status: str  # noticed, hang, survived, equivalent or invalid
+    by: str  # the test that noticed, else ""
+    tests: int  # how many ran
 
 
 def tree_files(source: Path) -> list[str]:
@@ -129,18 +141,6 @@ def names_lab(command: list[str]) -> bool:
                for word in ("flashemu_lab", "flashemu-lab"))
 
 
-def loaded(compiled: Path) -> list[str]:
-    """The files of the laboratory of which Python has left a compiled copy."""
-    package = LAB.rsplit("/", 1)[1]
-    found = set()
-    for path in compiled.rglob("*.pyc"):
-        parts = path.relative_to(compiled).parts
-        if package in parts:
-            inside = parts[parts.index(package) + 1:-1]
-            found.add("/".join((LAB, *inside, path.name.split(".")[0] + ".py")))
-    return sorted(found)
-
-
 class Bench:
     """Used by one thread at a time."""
 
@@ -154,6 +154,7 @@ class Bench:
         self.objects: list[Path] = []
         self.tests: dict[str, Test] = {}
         self.original: dict[Path, bytes] = {}
+        self.second = 0  # the time of the last file of Python that was written
 
     def configure(self, files: Iterable[str]) -> None:
         """Makes the copy equal to the source. Files that are equal keep their time."""
@@ -222,23 +223,21 @@ class Bench:
             known = self.hashes[path] = (changed, _hash_file(path))
         return known[1]
 
-    def run_test(self, test: Test, wall: float, cpu: int,
-                 compiled: str | None = None) -> Outcome:
-        """Runs a test for `wall` seconds at most, and each of its processes for `cpu` seconds.
-        Python leaves what it has compiled in the folder `compiled`."""
+    def run_test(self, test: Test, wall: float, cpu: int, functions: Sequence[str] = (),
+                 log: Path | None = None) -> Outcome:
+        """Runs a test for `wall` seconds at most, and each of its processes for `cpu` seconds."""
         with tempfile.TemporaryDirectory(prefix="mutate-", ignore_cleanup_errors=True) as tmp:
-            env = {"MALLOC_PERTURB_": "165", **test.env, "TMPDIR": tmp}
-            if compiled is not None:
-                env |= {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": compiled}
-            return self.runner.run(test.command, test.folder, env=env, wall_s=wall, cpu_s=cpu)
+            env = {"MALLOC_PERTURB_": "165", "TEST_FUNCTION": "", **test.env, "TMPDIR": tmp}
+            return self.runner.run([*test.command, *functions], test.folder, env=env, wall_s=wall,
+                                   cpu_s=cpu, log=log)
 
-    def run_twice(self, test: Test, wall: float, cpu: int,
-                  compiled: str | None = None) -> Outcome:
+    def run_twice(self, test: Test, wall: float, cpu: int, functions: Sequence[str] = (),
+                  log: Path | None = None) -> Outcome:
         """Runs a test, and once more if it fails."""
-        done = self.run_test(test, wall, cpu, compiled)
+        done = self.run_test(test, wall, cpu, functions, log)
         if done.hang or done.code in (0, SKIPPED):
             return done
-        return self.run_test(test, wall, cpu, compiled)
+        return self.run_test(test, wall, cpu, functions, log)
 
     def mark(self, mutants: Sequence[Mutant]) -> None:
         """Marks the place of each mutant that has one, and builds that tree."""
@@ -264,42 +263,61 @@ class Bench:
 
     def measure(self, test: Test, longest: float) -> Measured:
         """Runs a test on the unchanged tree, for `longest` seconds at most."""
-        wall = min(test.timeout, longest)
+        first = f"{LAB}/__init__.py"
+        path = self.tree / first
         shutil.rmtree(self.marks, ignore_errors=True)
         self.marks.mkdir()
-        with tempfile.TemporaryDirectory(prefix="mutate-") as compiled:
-            done = self.run_twice(test, wall, math.ceil(test.timeout), compiled)
-            return Measured(done, loaded(Path(compiled)),
+        with tempfile.TemporaryDirectory(prefix="mutate-") as folder:
+            told, said = Path(folder, "told"), Path(folder, "said")
+            edits = {first: telling(path.read_bytes(), told)} if path.is_file() else {}
+            with self.changed(edits):
+                done = self.run_twice(test, min(test.timeout, longest), math.ceil(test.timeout),
+                                      log=said)
+            return Measured(done, read_calls(told), read_seconds(said),
                             sorted(int(mark.name) for mark in self.marks.iterdir()))
 
-    def judge(self, mutant: Mutant, order: Iterable[tuple[str, float]]) -> Verdict:
-        """Runs the tests in the given order (name, usual seconds) until one notices."""
-        if not mutant.edits:
-            return Verdict("invalid", "", 0)
-        paths = {self.tree / name: text for name, text in mutant.edits.items()}
+    @contextmanager
+    def changed(self, edits: Mapping[str, bytes]) -> Iterator[None]:
+        """The tree has other files for a while."""
+        paths = {self.tree / name: text for name, text in edits.items()}
         saved = {path: path.read_bytes() for path in paths if path.is_file()}
         try:
             for path, text in paths.items():
                 path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_bytes(text)
-            return self.judge_tree(order, mutant.in_lab) if mutant.is_python else \
-                Verdict("invalid", "", 0)
+                self.write(path, text)
+            yield
         finally:
             for path in paths:
                 if path in saved:
-                    path.write_bytes(saved[path])
+                    self.write(path, saved[path])
                 else:
                     path.unlink(missing_ok=True)
 
-    def judge_tree(self, order: Iterable[tuple[str, float]], in_lab: bool) -> Verdict:
+    def write(self, path: Path, text: bytes) -> None:
+        """Each file of Python gets a time of its own, in whole seconds: Python takes what it has
+        compiled for that of a file of the same time and size."""
+        path.write_bytes(text)
+        if path.suffix == ".py":
+            self.second = max(self.second + 1, int(time.time()))
+            os.utime(path, (self.second, self.second))
+
+    def judge(self, mutant: Mutant, order: Iterable[Chosen]) -> Verdict:
+        """Runs the tests in the given order until one notices."""
+        if not mutant.edits:
+            return Verdict("invalid", "", 0)
+        with self.changed(mutant.edits):
+            return self.judge_tree(order, mutant.in_lab) if mutant.is_python else \
+                Verdict("invalid", "", 0)
+
+    def judge_tree(self, order: Iterable[Chosen], in_lab: bool) -> Verdict:
         if not in_lab:
             if not self.make(self.objects):
                 return Verdict("invalid", "", 0)
             if all(self.hash(o) == self.original[o] for o in self.objects):
                 return Verdict("equivalent", "", 0)
         ran = 0
-        for name, seconds in order:
-            test = self.tests[name]
+        for chosen in order:
+            test, name, seconds = self.tests[chosen.name], chosen.name, chosen.seconds
             if not in_lab:
                 if not self.make(test.programs):
                     return Verdict("invalid", "", ran)
@@ -307,7 +325,7 @@ class Bench:
                     continue
             ran += 1
             done = self.run_twice(test, max(LEAST_WALL_S, WALL_FACTOR * seconds),
-                                  max(LEAST_CPU_S, int(CPU_FACTOR * seconds)))
+                                  max(LEAST_CPU_S, int(CPU_FACTOR * seconds)), chosen.functions)
             if done.hang:
                 return Verdict("hang", name, ran)
             if done.code not in (0, SKIPPED):

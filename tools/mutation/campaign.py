@@ -21,10 +21,11 @@ from pathlib import Path
 from typing import IO, Any, Callable, Iterator, Sequence, TypeVar
 
 from . import equivalent
-from .bench import (SKIPPED, SUITES, Bench, BenchError, Measured, Verdict, fingerprint,
+from .bench import (SKIPPED, SUITES, Bench, BenchError, Chosen, Measured, Verdict, fingerprint,
                     tree_files)
 from .plan import Mutant
 from .process import Runner
+from .python_calls import Functions, can_notice, changed_functions
 from .report import Progress
 
 T = TypeVar("T")
@@ -36,24 +37,24 @@ class Baseline:
     """The tests of the unchanged tree."""
 
     seconds: dict[str, float] = field(default_factory=dict)  # of those that pass
-    loads: dict[str, list[str]] = field(default_factory=dict)  # files of the laboratory
+    calls: dict[str, Functions] = field(default_factory=dict)  # what they call of the laboratory
+    functions: dict[str, dict[str, float]] = field(default_factory=dict)  # of these: seconds
     failed: list[str] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
     marked: list[str] = field(default_factory=list)  # mutants whose places were marked
     executes: dict[str, list[str]] = field(default_factory=dict)  # those that each test executes
 
     def add(self, test: str, done: Measured, marked: Sequence[Mutant]) -> None:
-        """A test that passes."""
-        self.seconds[test] = round(done.outcome.seconds, 2)
-        if done.loads:
-            self.loads[test] = done.loads
-        if marked:
-            self.executes[test] = [marked[n].name for n in done.marks]
+        """A test that passes, or was cut off."""
+        if done.outcome.code == 0:
+            self.seconds[test] = round(done.outcome.seconds, 2)
+            if marked:
+                self.executes[test] = [marked[n].name for n in done.marks]
+        if done.calls:
+            self.calls[test], self.functions[test] = done.calls, done.seconds
 
-    def can_notice(self, test: str, mutant: Mutant) -> bool:
-        """Whether a test executes or loads what a mutant changes."""
-        if mutant.in_lab:
-            return not mutant.edits.keys().isdisjoint(self.loads.get(test, ()))
+    def executed(self, test: str, mutant: Mutant) -> bool:
+        """Whether a test may execute what a mutant changes in C."""
         return (mutant.name not in self.marked or test not in self.executes
                 or mutant.name in self.executes[test])
 
@@ -145,7 +146,7 @@ class Campaign:
                 return bool(r["choice"] == self.choice.name)
             return r["by"] == "" or r["by"] in tests
 
-        tests = dict(self.order())
+        tests = self.baseline.seconds.keys() | self.baseline.calls.keys()
         return {r["name"]: r for r in self.results()
                 if r["tree"] == self.fingerprint and counts(r)}
 
@@ -222,28 +223,42 @@ class Campaign:
 
         for n, (name, done) in enumerate(self.each(names, work), 1):
             self.progress.status(f"tests without a change: {n} of {len(names)}")
-            if done.outcome.code == 0:
-                base.add(name, done, marked)
-            elif done.outcome.code == SKIPPED:
+            if done.outcome.code == SKIPPED:
                 base.skipped.append(name)
-            elif done.outcome.seconds < self.choice.longest:
+            elif done.outcome.code == 0 or done.outcome.seconds >= self.choice.longest:
+                base.add(name, done, marked)
+            else:
                 failed.append(name)
         for bench in self.benches:
             bench.unmark()
         return failed
 
-    def order(self) -> list[tuple[str, float]]:
-        """The tests in the order in which they run, with their usual seconds."""
-        def cost(item: tuple[str, float]) -> tuple[int, float, str]:
-            suite = item[0].split(":")[0]
+    def order(self) -> list[Chosen]:
+        """The tests in the order in which they run."""
+        def cost(test: Chosen) -> tuple[int, float, str]:
+            suite = test.name.split(":")[0]
             rank = SUITES.index(suite) if suite in SUITES else len(SUITES)
-            return 0 if self.choice.by_duration else rank, item[1], item[0]
-        return sorted(self.baseline.seconds.items(), key=cost)
+            return 0 if self.choice.by_duration else rank, test.seconds, test.name
+        return sorted((Chosen(*item) for item in self.baseline.seconds.items()), key=cost)
 
-    def order_for(self, mutant: Mutant) -> list[tuple[str, float]]:
-        """The tests that can notice a mutant, in the order in which they run."""
-        found = [x for x in self.order() if self.baseline.can_notice(x[0], mutant)]
-        return sorted(found, key=lambda x: (x[1], x[0])) if mutant.in_lab else found
+    def order_for(self, mutant: Mutant, tree: Path) -> list[Chosen]:
+        """The tests that can notice a mutant of an unchanged tree, in the order in which they run."""
+        if not mutant.in_lab:
+            return [test for test in self.order() if self.baseline.executed(test.name, mutant)]
+        changed = {file: changed_functions((tree / file).read_bytes(), text)
+                   for file, text in mutant.edits.items()
+                   if file.endswith(".py") and (tree / file).is_file()}
+        data = any(not file.endswith(".py") for file in mutant.edits)
+        found = []
+        for name, calls in self.baseline.calls.items():
+            whole = data or can_notice(calls.get("", {}), changed)
+            seconds = self.baseline.functions[name]
+            functions = tuple(f for f in seconds if whole or can_notice(calls.get(f, {}), changed))
+            if whole and name in self.baseline.seconds:
+                found.append(Chosen(name, self.baseline.seconds[name]))
+            elif functions:
+                found.append(Chosen(name, sum(seconds[f] for f in functions), functions))
+        return sorted(found, key=lambda test: (test.seconds, test.name))
 
     def run(self, mutants: Sequence[Mutant], afresh: bool) -> list[dict[str, Any]]:
         """The results of all the mutants, in their order."""
@@ -259,7 +274,7 @@ class Campaign:
         todo = [m for m in mutants if m.name not in known]
 
         def judge(bench: Bench, mutant: Mutant) -> Verdict:
-            found = bench.judge(mutant, self.order_for(mutant))
+            found = bench.judge(mutant, self.order_for(mutant, bench.tree))
             if found.status == "survived" and equivalent.is_listed(mutant):
                 return replace(found, status="equivalent")
             return found

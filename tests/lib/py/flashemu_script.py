@@ -69,6 +69,7 @@ def run(namespace):
     for name, test in list(namespace.items()):
         if not name.startswith("test_") or (wanted and name not in wanted):
             continue
+        os.environ["TEST_FUNCTION"] = name  # tools/mutate asks whose calls these are
         start = time.monotonic()
         word = "ok"
         with tempfile.TemporaryDirectory(prefix="fe") as folder:
