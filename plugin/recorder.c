@@ -167,17 +167,6 @@ static void init_locks(struct fe_recorder *r)
     pthread_mutex_init(&r->lock, NULL);
 }
 
-/* What the trace calls the file with its data: the name alone if both are in one folder, so that they
- * can be moved together. */
-static const char *name_beside(const char *path, const char *data)
-{
-    const char *slash = strrchr(path, '/'), *data_slash = strrchr(data, '/');
-    size_t len = slash ? (size_t)(slash - path) : 0;
-    size_t data_len = data_slash ? (size_t)(data_slash - data) : 0;
-    bool together = !slash == !data_slash && len == data_len && memcmp(path, data, len) == 0;
-    return together && data_slash ? data_slash + 1 : data;
-}
-
 /* `text` already has the name of the data in its origin. */
 static int open_files(struct fe_recorder *r, const char *path, const char *data,
                       const struct fe_trace_writer_options *text, struct fe_err *err)
@@ -210,7 +199,7 @@ int fe_recorder_open(struct fe_recorder **ret, const char *path, const char *dat
     r->ring = calloc(FE_RECORDER_KEPT, sizeof *r->ring);
     r->bytes = calloc(FE_RECORDER_KEPT, sizeof *r->bytes);
     r->is_finished = calloc(FE_RECORDER_KEPT, sizeof *r->is_finished);
-    with_data.data = data ? name_beside(path, data) : NULL;
+    with_data.data = data ? fe_data_name_beside(path, data) : NULL;
     int code = r->trace.name && (!data || r->data.name) && r->ring && r->bytes && r->is_finished
                    ? open_files(r, path, data, &text, err)
                    : fe_err_nomem(err, "recorder", FE_RECORDER_KEPT * sizeof *r->ring);

@@ -265,6 +265,28 @@ int fe_data_reader_open(struct fe_data_reader **ret, const char *path, struct fe
     return 0;
 }
 
+const char *fe_data_name_beside(const char *trace, const char *data)
+{
+    const char *slash = strrchr(trace, '/'), *data_slash = strrchr(data, '/');
+    size_t len = slash ? (size_t)(slash - trace) : 0;
+    size_t data_len = data_slash ? (size_t)(data_slash - data) : 0;
+    bool together = !slash == !data_slash && len == data_len && memcmp(trace, data, len) == 0;
+    return together && data_slash ? data_slash + 1 : data;
+}
+
+int fe_data_open_beside(struct fe_data_reader **ret, const char *trace, const char *name,
+                        struct fe_err *err)
+{
+    const char *slash = strrchr(trace, '/');
+    int folder = slash && !strchr(name, '/') ? (int)(slash - trace + 1) : 0;
+    char *path = NULL;
+    if (asprintf(&path, "%.*s%s", folder, trace, name) < 0)
+        return fe_err_nomem(err, "name", strlen(name));
+    int r = fe_data_reader_open(ret, path, err);
+    free(path);
+    return r;
+}
+
 void fe_data_reader_close(struct fe_data_reader *r)
 {
     if (!r)

@@ -57,6 +57,12 @@ struct fe_data_reader;
 
 /* Opens the file of that name.  -EINVAL with message if it is no such file. */
 int fe_data_reader_open(struct fe_data_reader **ret, const char *path, struct fe_err *err);
+
+/* What a trace calls the file with its data: the name alone if both are in one folder, so that they can
+ * be moved together.  And opens the file that a trace calls so. */
+const char *fe_data_name_beside(const char *trace, const char *data);
+int fe_data_open_beside(struct fe_data_reader **ret, const char *trace, const char *name,
+                        struct fe_err *err);
 void fe_data_reader_close(struct fe_data_reader *r);
 
 /* Reads what a write of that range wrote into buf[0, len).  -EINVAL with message if the file does

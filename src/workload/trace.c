@@ -28,8 +28,11 @@
 
 enum { READ_BYTES = 1 << 18, MAX_LINE = 1 << 16 };
 
-/* Behind the summary of a format that is not written. */
-#define READ_ONLY "; read only"
+/* Behind the summary of a format that is not written, or not always. */
+static const char *written(const struct fe_trace_format *f)
+{
+    return !f->put ? "; read only" : f->wants_data ? "; written with data only" : "";
+}
 
 #define ROW(name) &fe_trace_##name,
 static const struct fe_trace_format *const formats[] = {FE_TRACE_FORMATS(ROW) NULL};
@@ -43,6 +46,11 @@ const struct fe_trace_format *fe_trace_format_at(unsigned i)
 bool fe_trace_format_is_text(const struct fe_trace_format *f)
 {
     return !f->take;
+}
+
+bool fe_trace_format_has_data(const struct fe_trace_format *f)
+{
+    return f->wants_data;
 }
 
 const char *fe_trace_format_name(const struct fe_trace_format *f)
@@ -80,8 +88,7 @@ int fe_trace_format_find(const struct fe_trace_format **ret, const char *name,
 void fe_trace_format_help(FILE *out)
 {
     for (unsigned i = 0; formats[i]; i++)
-        fprintf(out, "%-22s %s%s\n", formats[i]->name, formats[i]->summary,
-                formats[i]->put ? "" : READ_ONLY);
+        fprintf(out, "%-22s %s%s\n", formats[i]->name, formats[i]->summary, written(formats[i]));
 }
 
 void fe_trace_formats_roff(FILE *out)
@@ -89,7 +96,7 @@ void fe_trace_formats_roff(FILE *out)
     for (unsigned i = 0; formats[i]; i++) {
         fprintf(out, ".It Cm %s\n", formats[i]->name);
         fe_roff_put(out, formats[i]->summary);
-        fprintf(out, "%s.\n", formats[i]->put ? "" : READ_ONLY);
+        fprintf(out, "%s.\n", written(formats[i]));
     }
 }
 
@@ -403,6 +410,11 @@ bool fe_trace_is_cut(const struct fe_trace_reader *r)
 bool fe_trace_says_end(const struct fe_trace_reader *r)
 {
     return r->says_end;
+}
+
+bool fe_trace_has_data(const struct fe_trace_reader *r)
+{
+    return r->opt.format->wants_data;
 }
 
 uint64_t fe_trace_consumed(const struct fe_trace_reader *r)

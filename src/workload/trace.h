@@ -49,6 +49,9 @@
 #include <stdint.h>
 #include <stdio.h>
 
+struct fe_data_reader; /* data.h */
+struct fe_data_writer;
+
 struct fe_trace_rec {
     uint64_t time_ns;
     uint64_t offset, len; /* bytes, whole sectors; both are 0 for a flush */
@@ -84,8 +87,9 @@ struct fe_trace_format; /* formats/format.h says what is inside */
 const struct fe_trace_format *fe_trace_format_at(unsigned i);
 const char *fe_trace_format_name(const struct fe_trace_format *f);
 
-/* Whether all of a trace is text. */
+/* Whether all of a trace is text; whether it has in itself what was written. */
 bool fe_trace_format_is_text(const struct fe_trace_format *f);
+bool fe_trace_format_has_data(const struct fe_trace_format *f);
 
 /* Finds a format by its name.  -EINVAL with a message that lists the names of all formats;
  * *ret is then unchanged. */
@@ -109,6 +113,7 @@ struct fe_trace_options {
                              a file (iolog), "MAJ,MIN" (blkparse) or "HOST.DISK" (msr).  NULL:
                              requests of a second device are an error */
     bool marks;           /* delivers marks; otherwise they are skipped and counted */
+    struct fe_data_writer *data; /* gets what was written, of a format that has it; NULL: nobody */
     char event;           /* formats/event.h: the kind of event that is a request: Q, G, I, D or C;
                              0 = D */
 };
@@ -138,13 +143,14 @@ const char *fe_trace_origin(const struct fe_trace_reader *r, enum fe_origin_key 
 /* How many events so far were not the requests that were asked for. */
 uint64_t fe_trace_skipped(const struct fe_trace_reader *r);
 
-/* At the end of a trace: whether requests are missing there, because what wrote it could not write
- * more or was stopped.  A text that says it has an end lacks it; or the last line of one that flashemu
- * wrote is not whole.  Other formats, and older traces, do not tell. */
+/* At the end of a trace: whether requests are missing there, because what wrote it was stopped.  A text
+ * that says it has an end lacks it, or its last line is not whole.  Other formats do not tell. */
 bool fe_trace_is_cut(const struct fe_trace_reader *r);
 
-/* Whether the trace says that it has an end; known when its origin is. */
+/* Whether the trace says that it has an end; known when its origin is.  Whether it has in itself what
+ * was written. */
 bool fe_trace_says_end(const struct fe_trace_reader *r);
+bool fe_trace_has_data(const struct fe_trace_reader *r);
 
 /* Bytes taken from the file so far, for a progress bar. */
 uint64_t fe_trace_consumed(const struct fe_trace_reader *r);
@@ -158,6 +164,7 @@ struct fe_trace_writer_options {
     const char *device; /* iolog: the name of the file; NULL = "/dev/flashemu" */
     const struct fe_origin *origin; /* text: written behind the first line; NULL = none.  Used
                                        while the writer is opened only */
+    struct fe_data_reader *data; /* of the records, for a format that has it; NULL = they have none */
     bool lossy;         /* leaves out what the format cannot hold instead of failing */
     bool says_end;      /* text: says in front that there will be an end, so that a reader knows
                            when it is missing */

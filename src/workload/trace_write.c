@@ -63,6 +63,8 @@ int fe_trace_writer_close(struct fe_trace_writer *w, struct fe_err *err)
         if (code == 0)
             code = fe_trace_flush(w, err);
     }
+    if (w->state && w->opt.format->free_writer)
+        w->opt.format->free_writer(w->state);
     free(w->state);
     free(w->buf);
     free(w);

@@ -228,7 +228,7 @@ def test_counters_of_each_strategy_reach_the_statistics():
 def test_traces_of_every_kind_give_the_same():
     gen = "random,op=write,count=100,seed=3,size=64M"
     want = replay(PROFILE, "gen:" + gen)
-    for fmt in trace_formats(written=True):
+    for fmt in trace_formats(requests=True):
         good("gen", gen, "--format", fmt, "-o", fmt)
         assert replay(PROFILE, fmt) == want, fmt
         assert replay(PROFILE, "-", stdin=read(fmt)) == want, fmt

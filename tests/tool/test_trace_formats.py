@@ -101,6 +101,61 @@ def test_compressed_traces():
             assert len(requests_of(name)) == 99
 
 
+def log_writes(*entries):
+    """A log as the kernel writes it: (sector, sectors, flags, what was written, mark)."""
+    log = struct.pack("<QQQI", 0x6a736677736872, 1, len(entries), 512).ljust(512, b"\0")
+    for sector, n, flags, data, mark in entries:
+        log += (struct.pack("<QQQQ", sector, n, flags, len(mark)) + mark).ljust(512, b"\0") + data
+    return log
+
+
+def test_logs_of_dm_log_writes_with_their_data():
+    """There and back: a log is a trace with data, and the same log again."""
+    log = log_writes((8, 2, 0, bytes(range(256)) * 4, b""), (0, 0, 1, b"", b""), (96, 64, 4, b"", b""),
+                     (0, 0, 8, b"", b"file-7"), (15, 10, 2, b"x" * 2048 + b"y" * 3072, b""))
+    with open("log", "wb") as f:
+        f.write(log + b"what was there before")
+    requests = ["0 write 4096 1024", "0 flush 0 0", "0 trim 49152 32768", "0 mark file-7",
+                "0 write 7680 5120 fua"]
+    assert requests_of("log") == requests
+    os.mkdir("there")
+    assert call("trace", "log", "--to-data", "log.data", "-o", "there/t")[0] == 0
+    with open("there/t", encoding="ascii") as f:
+        assert "\n# data: log.data\n" in f.read()
+    for to in ("text", "binary"):  # by way of another file of data, and of another form
+        call("trace", "log", "--to-data", "there/d", "--to", to, "-o", "there/" + to)
+        with open("there/" + to, "rb") as f:
+            assert b"\n# data: d\n" in f.read()
+        assert call("trace", "there/" + to, "--to", "dm-log-writes", "-o", "again")[0] == 0
+        with open("again", "rb") as f:
+            assert f.read() == log, to
+        os.remove("again")
+    assert [r.split(" data=")[0] for r in requests_of("there/t", "--data", "log.data")] == requests
+    os.rename("there/d", "d")
+    bad("there/d: No such file", "trace", "there/text", "--to", "dm-log-writes", "-o", "again")
+    assert call("trace", "there/text", "--data", "d", "--to", "dm-log-writes", "-o", "again")[0] == 0
+    with open("d", "r+b") as f:
+        f.seek(40)
+        f.write(b"spoilt")
+    for words in ((), ("--to", "dm-log-writes"), ("--to-data", "x.data")):
+        bad("is damaged", "trace", "there/text", "--data", "d", "-o", "x", *words)
+    assert not os.path.exists("x") and not os.path.exists("x.data")
+
+
+def test_what_cannot_be_with_data():
+    with open("log", "wb") as f:
+        f.write(log_writes((8, 1, 0, bytes(512), b"")))
+    write("t", "# flashemu trace 1\n0 write 0 4096 data=22\n")
+    bad("t:2: the trace does not say what was written", "trace", "t", "--to-data", "d", "-o", "o")
+    bad("a write whose data the trace does not have", "trace", "t", "--to", "dm-log-writes", "-o", "o")
+    bad("--data d: log has in itself what was written", "trace", "log", "--data", "d")
+    bad("the format iolog has no places of data", "trace", "log", "--to", "iolog", "--to-data", "d")
+    bad("log: is also the input", "trace", "log", "--to-data", "log")
+    bad("because its first sector counts", "trace", "log", "--to", "dm-log-writes")
+    assert call("trace", "t", "--to", "dm-log-writes", "--lossy", "-o", "o")[0] == 0
+    assert os.path.getsize("o") == 512
+
+
 def event(time, what, sector, size, flags=0, big=False, follow=b""):
     return struct.pack((">" if big else "<") + "IIQQIIIIIHH", 0x65617407, 1, time, sector, size,
                        what | flags << 16, 7, 8 << 20, 0, 0, len(follow)) + follow

@@ -94,7 +94,7 @@ def test_formats_convert_to_each_other():
     text = good("gen", "random", "--op", "write", "--reads", "40%", "--count", "200",
                 "--interval", "250us")
     write("t.text", text)
-    for fmt in trace_formats(written=True):
+    for fmt in trace_formats(requests=True):
         assert good("trace", "t.text", "--to", fmt, "-o", "t." + fmt + ".out") == ""
         back = [r[:4] for r in records(good("trace", "t." + fmt + ".out"))]
         assert back == records(text), fmt

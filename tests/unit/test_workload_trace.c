@@ -262,7 +262,7 @@ static void test_every_format_reads_what_it_writes(void **state)
     for (unsigned k = 0; (format = fe_trace_format_at(k)) != NULL; k++) {
         const char *name = fe_trace_format_name(format);
         struct fe_trace_rec recs[ft_array_len(samples)];
-        if (!format->put)
+        if (!format->put || format->wants_data) /* test_workload_events.c has those */
             continue;
         uint32_t n = samples_of(format, recs);
         char *text;
@@ -372,7 +372,7 @@ static void test_writers_report_a_full_disk(void **state)
         assert_int_equal(fe_trace_writer_open(&w, f, "out", &opt, &err), 0);
         int ret = 0;
         for (int i = 0; i < 100000 && ret == 0; i++)
-            ret = fe_trace_write(w, samples, 1, &err);
+            ret = fe_trace_write(w, &samples[format->wants_data ? 3 : 0], 1, &err);
         assert_int_equal(ret, -ENOSPC);
         assert_int_equal(fe_trace_writer_close(w, &err), 0);
         fclose(f);

@@ -5,6 +5,7 @@
 #include "output.h"
 #include "replay/source.h"
 #include "tool.h"
+#include "workload/data.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@ struct target {
     const char *path; /* NULL or "-" = standard output */
     const char *format, *device;
     bool lossy, says_end;
+    struct fe_data_reader *data; /* for a format that has what was written */
     struct output output;
     struct fe_trace_writer *writer;
 };
@@ -29,6 +31,7 @@ static int target_open(struct target *t, const char *input, const struct fe_orig
     struct fe_trace_writer_options options = {
         .device = t->device,
         .origin = origin,
+        .data = t->data,
         .lossy = t->lossy,
         .says_end = t->says_end,
     };
@@ -181,30 +184,132 @@ static const char trace_help[] =
     "                       or C completed\n"
     "  --sector SIZE        offsets and lengths must be multiples of it (512)\n"
     "  --device NAME        iolog: the file's name in the output (/dev/flashemu)\n"
+    "  --data FILE          what the writes of FILE wrote, if it is not where the trace says; all\n"
+    "                       of it is read and checked\n"
+    "  --to-data FILE       where the output keeps what the writes wrote: text, binary\n"
     "  --lossy              leave out what the format cannot hold instead of failing\n";
 
-static int convert(const char *path, const struct fe_trace_options *options,
-                   struct target *target)
+/* What the writes of a trace wrote, on its way from one file to another. */
+struct data_path {
+    const char *from, *to; /* as options have named them; NULL = nobody has */
+    struct fe_data_reader *reader;
+    bool is_inside; /* the trace has it itself, and its reader keeps it */
+    struct output output;
+    struct fe_data_writer *writer;
+    uint8_t *buf;
+    size_t room;
+};
+
+/* Opens the files behind the first records, when the trace has told its format and its origin. */
+static int open_data(struct data_path *d, const char *path, const struct source *source,
+                     const struct target *target, struct fe_err *err)
 {
-    struct fe_pattern_env env = {.sector_size = options->sector_size};
+    const struct fe_trace_format *to = NULL;
+    const char *name = source->reader ? fe_trace_origin(source->reader, FE_ORIGIN_DATA) : "";
+    int r = target->format ? fe_trace_format_find(&to, target->format, err) : 0;
+    bool to_log = to && fe_trace_format_has_data(to);
+    d->is_inside = source->reader && fe_trace_has_data(source->reader);
+    if (r == 0 && d->from && d->is_inside)
+        r = fe_err_set(err, EINVAL, "--data %.200s: %.200s has in itself what was written", d->from,
+                       path);
+    if (r == 0 && d->writer && to && strcmp(target->format, "text") != 0 &&
+        strcmp(target->format, "binary") != 0)
+        r = fe_err_set(err, EINVAL, "--to-data: the format %s has no places of data; allowed: text, "
+                       "binary", target->format);
+    if (r < 0 || (!d->from && !(*name && (d->writer || to_log))))
+        return r;
+    return d->from ? fe_data_reader_open(&d->reader, d->from, err)
+                   : fe_data_open_beside(&d->reader, path, name, err);
+}
+
+/* Reads what each of the writes wrote, and keeps it if there is somewhere to keep it. */
+static int pass_data(struct data_path *d, const struct source *source, struct fe_trace_rec *recs,
+                     int n, struct fe_err *err)
+{
+    int r = 0;
+    for (int i = 0; i < n && r == 0; i++) {
+        struct fe_trace_rec *rec = &recs[i];
+        char where[256];
+        if (rec->type != FE_REQ_WRITE || d->is_inside || (!d->reader && !d->writer))
+            continue;
+        if (!rec->data || !d->reader)
+            return fe_err_set(err, EINVAL, "%s: the trace does not say what was written; "
+                              "trace-data=FILE of the server records it",
+                              source_where(source, rec, where, sizeof where));
+        if (rec->len > d->room) {
+            free(d->buf);
+            d->room = 0;
+            d->buf = rec->len < SIZE_MAX ? malloc((size_t)rec->len) : NULL;
+            if (!d->buf)
+                return fe_err_nomem(err, "what a request wrote", rec->len);
+            d->room = (size_t)rec->len;
+        }
+        r = fe_data_get(d->reader, rec->data, rec->offset, rec->len, d->buf, err);
+        if (r == 0 && d->writer)
+            r = fe_data_put(d->writer, rec->offset, rec->len, d->buf, &rec->data, err);
+    }
+    return r;
+}
+
+/* The data first, because the trace names them. */
+static int close_all(struct data_path *d, struct target *target, int code, struct fe_err *err)
+{
+    int closed = fe_data_writer_close(d->writer, code < 0 ? NULL : err);
+    code = output_close(&d->output, code < 0 ? code : closed, err);
+    code = target_close(target, code, err); /* which may still write what a request wrote */
+    fe_data_reader_close(d->reader);
+    free(d->buf);
+    return code;
+}
+
+static int open_to_data(struct data_path *d, const char *path, struct fe_err *err)
+{
+    const char *const inputs[] = {path, d->from};
+    int r = output_open(&d->output, d->to, inputs, 2, err);
+    return r < 0 ? r : fe_data_writer_open(&d->writer, d->output.file, d->output.name, err);
+}
+
+/* Converts what the source has. */
+static int convert_source(struct source *source, const char *path, struct data_path *data,
+                          struct target *target, struct fe_err *err)
+{
     struct fe_trace_rec recs[BATCH];
     struct source_origin from;
-    struct source source;
+    int n = source_read(source, recs, BATCH, err); /* with what the trace says about its origin */
+    source_origin(source, &from);
+    target->says_end = source->reader && fe_trace_says_end(source->reader);
+    int code = n < 0 ? n : open_data(data, path, source, target, err);
+    target->data = data->reader;
+    if (data->writer)
+        from.origin.data = fe_data_name_beside(target->path ? target->path : "", data->to);
+    if (code == 0)
+        code = target_open(target, path, &from.origin, err);
+    for (; code == 0 && n > 0; n = source_read(source, recs, BATCH, err)) {
+        code = pass_data(data, source, recs, n, err);
+        if (code == 0)
+            code = fe_trace_write(target->writer, recs, (uint32_t)n, err);
+    }
+    if (code == 0 && n == 0 && !source_missing(source))
+        code = fe_trace_write_end(target->writer, err);
+    return code == 0 && n < 0 ? n : code;
+}
+
+static int convert(const char *path, const struct fe_trace_options *options,
+                   struct data_path *data, struct target *target)
+{
+    struct fe_pattern_env env = {.sector_size = options->sector_size};
+    struct fe_trace_options in = *options;
+    struct source source = {0};
     struct fe_err err;
-    int n;
 
     fe_err_init(&err);
-    if (source_open(&source, path, options, &env, 0, &err) < 0)
-        return tool_fail(&err);
-    n = source_read(&source, recs, BATCH, &err); /* with what the trace says about its origin */
-    source_origin(&source, &from);
-    target->says_end = source.reader && fe_trace_says_end(source.reader);
-    int code = n < 0 ? n : target_open(target, path, &from.origin, &err);
-    for (; code == 0 && n > 0; n = source_read(&source, recs, BATCH, &err))
-        code = fe_trace_write(target->writer, recs, (uint32_t)n, &err);
-    if (code == 0 && n == 0 && !source_missing(&source))
-        code = fe_trace_write_end(target->writer, &err);
-    code = target_close(target, code == 0 && n < 0 ? n : code, &err);
+    int code = data->to ? open_to_data(data, path, &err) : 0;
+    in.data = data->writer;
+    if (code == 0)
+        code = source_open(&source, path, &in, &env, 0, &err);
+    if (code == 0)
+        code = convert_source(&source, path, data, target, &err);
+    code = close_all(data, target, code, &err);
     if (code == 0)
         source_report_rest(&source);
     source_close(&source);
@@ -214,6 +319,7 @@ static int convert(const char *path, const struct fe_trace_options *options,
 int cmd_trace(int argc, char **argv)
 {
     struct target target = {0};
+    struct data_path data = {0};
     struct fe_trace_options in = {0};
     const char *format = NULL, *event = NULL, *sector = NULL;
     bool formats = false;
@@ -227,6 +333,8 @@ int cmd_trace(int argc, char **argv)
         {"event=" SOURCE_EVENTS, 0, NULL, &event},
         {"sector", 0, NULL, &sector},
         {"device", 0, NULL, &target.device},
+        {"data=FILE", 0, NULL, &data.from},
+        {"to-data=FILE", 0, NULL, &data.to},
         {"lossy", 0, &target.lossy, NULL},
         {"formats", 0, &formats, NULL},
         {0},
@@ -250,5 +358,5 @@ int cmd_trace(int argc, char **argv)
         return TOOL_USAGE;
     in.sector_size = (uint32_t)bytes;
     in.marks = true;
-    return convert(argv[1], &in, &target);
+    return convert(argv[1], &in, &data, &target);
 }

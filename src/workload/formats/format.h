@@ -52,12 +52,13 @@ struct fe_trace_format {
 
     /* The file has ended.  May still fail, with message.  NULL = nothing to do. */
     int (*end)(struct fe_trace_reader *r, struct fe_err *err);
-    void (*free_state)(void *state); /* frees what r->state points to; NULL = nothing */
+    /* Free what r->state or w->state points to; NULL = nothing. */
+    void (*free_state)(void *state), (*free_writer)(void *state);
 
     /* Write the first lines, one record, and the last lines, with fe_trace_room and
      * fe_trace_used.  begin and finish: NULL = there are no such lines.  put: NULL = the format
      * is read only.  0 or a negative errno with message. */
-    bool holds_marks; /* `put` takes marks, too */
+    bool holds_marks, wants_data; /* `put` takes marks, too; writes with w->opt.data only */
     int (*begin)(struct fe_trace_writer *w, struct fe_err *err);
     int (*put)(struct fe_trace_writer *w, const struct fe_trace_rec *rec, struct fe_err *err);
     int (*finish)(struct fe_trace_writer *w, struct fe_err *err);

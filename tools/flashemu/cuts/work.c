@@ -83,20 +83,14 @@ static int read_recs(struct cuts_work *w, const char *trace, const struct fe_dev
     return n;
 }
 
-/* The file that the trace names, in the folder of the trace if it has no slash. */
+/* The file that the trace names. */
 static int open_named(struct cuts_work *w, const char *trace, struct fe_err *err)
 {
-    const char *name = fe_trace_origin(w->reader, FE_ORIGIN_DATA), *slash = strrchr(trace, '/');
-    char *path = NULL;
+    const char *name = fe_trace_origin(w->reader, FE_ORIGIN_DATA);
     if (!*name)
         return fe_err_set(err, EINVAL, "%.200s: is a trace without data; record it with "
                           "trace-data=FILE, or name the file with --data", trace);
-    int folder = slash && !strchr(name, '/') ? (int)(slash - trace + 1) : 0;
-    if (asprintf(&path, "%.*s%s", folder, trace, name) < 0)
-        return fe_err_nomem(err, "name", strlen(name));
-    int r = fe_data_reader_open(&w->data, path, err);
-    free(path);
-    return r;
+    return fe_data_open_beside(&w->data, trace, name, err);
 }
 
 static int open_data(struct cuts_work *w, const char *trace, const char *data, struct fe_err *err)
