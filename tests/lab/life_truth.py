@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """How near `flashemu-lab life` comes to replays to death, on recordings of filesystems.
 
-    life_truth.py [--demand PERCENT]
+    life_truth.py [--demand PERCENT] [CARD...]
 
 Cards are cut down to 600 MiB, around the 400 MiB of a recording's partition, and their blocks bear few
 cycles, so that they die within a second.  For each recording and card it prints the
@@ -74,11 +74,17 @@ def pairs(found):
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("--demand", type=float, default=0, help="percent")
-    demand = p.parse_args().demand
+    p.add_argument("cards", nargs="*", metavar="CARD", help="only these; all if none is named")
+    arguments = p.parse_args()
+    demand, known = arguments.demand, [c[0] for c in CARDS]
+    if unknown := set(arguments.cards) - set(known):
+        p.error(f"{', '.join(sorted(unknown))}: allowed: {', '.join(known)}")
     tool = Tool()
     worst = 0.0
     sums = (0, 0, 0, 0)
     for profile, cycles, *settings in CARDS:
+        if arguments.cards and profile not in arguments.cards:
+            continue
         found = {}
         for name in RECORDINGS:
             found[name] = compare(tool, profile, cycles, settings, name)

@@ -8,13 +8,13 @@ import re
 import types
 
 import numpy as np
-from flashemu_lab_bench import FLASHEMU, bad, good, good_json, opens_short, read, write
+from flashemu_lab_bench import FLASHEMU, good, good_json, opens_short, read, write
 from flashemu_script import ended, run
 
 from flashemu_lab.cli import main
 from flashemu_lab.core.errors import LabError
 from flashemu_lab.experiment.theory import greedy
-from flashemu_lab.life import card, lives, readings, steady, told, what_if, works
+from flashemu_lab.life import card, lives, steady, told, what_if, works
 from flashemu_lab.life.asked import seconds
 from flashemu_lab.life.endurance import Spread, of_cell
 from flashemu_lab.life.lives import Pool
@@ -346,67 +346,6 @@ DISKS = """   8       0 sda 100 0 800 9 10 0 80 9 0 9 9
  179       1 mmcblk0p1 200 20 9000 100 10 0 80 10 0 100 110
 """
 FIRST, SECOND = DISKS % (400, 1803200), DISKS % (900, 1903200)
-
-
-def test_two_readings_of_diskstats():
-    """100000 sectors in 500 writes within two hours."""
-    want = readings.Reading("/proc/diskstats", "mmcblk0", 51200000 * 12, 102400, 7200)
-    texts = [("a", FIRST), ("b", SECOND)]
-    assert readings.diskstats(texts, "", 7200) == want
-    for clocks in (("2026-02-28 23:00:00", "2026-03-01T01:00:00"), ("1700000000", "1700007200"),
-                   ("Fri Jan  9 22:30:00 UTC 2026", "Sat Jan 10 00:30:00 UTC 2026"),
-                   ("100.5 90.1", "7300.5 7000.2")):
-        dated = [(n, f"{clock}\n{t}") for (n, t), clock in zip(texts, clocks)]
-        assert readings.diskstats(dated, "", 0) == want, clocks
-        assert readings.diskstats([("x", "".join(t for _, t in dated))], "", 0) == want
-    assert readings.kind_of(FIRST) == "diskstats"
-
-
-COLUMNS = (
-    ("iostat", "Device tps kB_read/s kB_wrtn/s kB_dscd/s kB_read kB_wrtn kB_dscd\n"
-     "mmcblk0 5.52 1.2 121.71 0 1 6 0\n", 121.71 * 1024, 0),
-    ("iostat", "Device:  tps  Blk_read/s Blk_wrtn/s Blk_read Blk_wrtn\nmmcblk0 4 1 77 3 4\n",
-     77 * 512, 0),
-    ("iostat", "Device r/s rkB/s rrqm/s %rrqm r_await rareq-sz w/s wkB/s wrqm/s %wrqm w_await wareq-sz"
-     "\nsda 9 9 9 9 9 9 0.60 6.33 9 9 9 10.55\nmmcblk0 0,1 9,0 9 9 9 9 0,80 16,00 9 9 9 20,00\n",
-     16 * 1024, 20 * 1024),
-    ("iostat", "Device: rrqm/s wrqm/s r/s w/s rsec/s wsec/s avgrq-sz avgqu-sz await svctm %util\n"
-     "mmcblk0 0 1 0 2 0 64 32 0 9 9 9\n\n"
-     "Device: rrqm/s wrqm/s r/s w/s rsec/s wsec/s avgrq-sz avgqu-sz await svctm %util\n"
-     "mmcblk0 0 1 0 4 0 256 64 0 9 9 9\n", 256 * 512, 256 * 512 / 4),
-    ("sar", "12:00:01 AM DEV tps rkB/s wkB/s areq-sz aqu-sz await svctm %util\n"
-     "12:10:01 AM dev179-0 5.5 0 120 22 0 9 9 9\n01:10:01 AM dev179-0 5.5 0 60 24 0 9 9 9\n",
-     90 * 1024, 23 * 1024),
-    ("sar", "00:00:01 DEV tps rd_sec/s wr_sec/s avgrq-sz avgqu-sz await svctm %util\n"
-     "00:10:01 dev179-0 5.5 0 120 22 0 9 9 9\n"
-     "Average: DEV tps rd_sec/s wr_sec/s avgrq-sz avgqu-sz await svctm %util\n"
-     "Average: dev179-0 5.5 0 50 30 0 9 9 9\n", 50 * 512, 30 * 512))
-
-
-def test_columns_of_iostat_and_sar():
-    for kind, text, rate, size in COLUMNS:
-        assert readings.kind_of(text) == kind, text
-        found = readings.rates(text, kind, "", "x")
-        assert abs(found.per_day - rate * 86400) < 1, (text, found.per_day / 86400)
-        assert abs(found.size - size) < 1e-6, (text, found.size)
-    assert readings.rates(COLUMNS[4][1], "sar", "", "x").seconds == 3600
-    assert readings.rates(COLUMNS[2][1], "iostat", "/dev/sda", "x").per_day == 6.33 * 1024 * 86400
-
-
-def test_what_an_emmc_says_about_itself():
-    text = ("Extended CSD rev 1.8 (MMC 5.1)\n"
-            "eMMC Life Time Estimation A [EXT_CSD_DEVICE_LIFE_TIME_EST_TYP_A]: 0x02\n"
-            "eMMC Life Time Estimation B [EXT_CSD_DEVICE_LIFE_TIME_EST_TYP_B]: 0x05\n"
-            "eMMC Pre EOL information [EXT_CSD_PRE_EOL_INFO]: 0x01\n")
-    assert readings.health(text, "x") == readings.Health({"A": (0.1, 0.2), "B": (0.4, 0.5)}, 1)
-    older = "Device life time estimation type A [DEVICE_LIFE_TIME_EST_TYP_A: 0x01]\n"
-    assert readings.health(older, "x").used == {"A": (0, 0.1)}
-    o = good_json("life", write("ext_csd", text), "--age", "2y")
-    assert 4 <= o["years"]["low"] < 4.1 and 4.8 < o["years"]["high"] <= 5 and o["card"] is None
-    bad("--age TIME", "life", "ext_csd")
-    gone = write("ext_csd", text.replace("0x02", "0x0b").replace("0x05", "0x0b"))
-    assert good("life", gone, "--age", "3y").startswith(
-        "This device has used up the life that it is rated for, within 3.0 years.")
 
 
 def test_a_trace_of_a_day():

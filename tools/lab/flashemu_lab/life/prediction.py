@@ -182,6 +182,8 @@ def of_health(work: Work) -> Prediction:
     """What a device says about itself, from then on at the same pace: its life from the first
     day."""
     assert work.health
+    if work.before:
+        return _of_two(work, work.health.used, work.before.used)
     used = work.health.used
     kind = max(used, key=lambda k: used[k][1])
     low, high = used[kind]
@@ -194,3 +196,24 @@ def of_health(work: Work) -> Prediction:
                Number("share within the step", "all are as likely", "assumed"))
     return Prediction(work, None, np.sort(age / shares), 0, 0, {f"type {kind}": 1.0}, {}, (),
                       assumed, ())
+
+
+def _of_two(work: Work, used: Mapping[str, tuple[float, float]],
+            before: Mapping[str, tuple[float, float]]) -> Prediction:
+    """Years from the second reading on, at the pace between the two, for the type that
+    ends first."""
+    rng = np.random.default_rng(1)
+    found: dict[str, Array] = {}
+    for kind in used:
+        if kind in before and before[kind] < used[kind]:
+            first, second = (low + (high - low) * rng.random(DRAWS)
+                             for low, high in (before[kind], used[kind]))
+            pace = (second - first) / (work.apart / DAY / YEAR)
+            found[kind] = np.sort((1 - second) / pace)
+    kind = min(found, key=lambda k: float(np.median(found[k])))
+    steps = ", then ".join(f"{100 * low:.0f} to {100 * high:.0f} %"
+                           for low, high in (before[kind], used[kind]))
+    assumed = (Number("share of its life used up", f"{steps}, type {kind}", "the device"),
+               Number("between the readings", f"{work.apart / DAY:.4g} days", "the readings"),
+               Number("share within the step", "all are as likely", "assumed"))
+    return Prediction(work, None, found[kind], 0, 0, {f"type {kind}": 1.0}, {}, (), assumed, ())

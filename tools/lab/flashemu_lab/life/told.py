@@ -47,9 +47,13 @@ def _interval(p: Prediction) -> str:
 def first(p: Prediction) -> str:
     """The sentence that stands first."""
     doubt = f"Without evidence, because {listed(list(p.doubts))}: " if p.doubts else ""
-    if p.work.health and all(low >= 1 for low, _ in p.work.health.used.values()):
-        return f"This device has used up the life that it is rated for, within {span(p.median)}."
-    if not p.card:
+    if p.work.health and any(low >= 1 for low, _ in p.work.health.used.values()):
+        when = f", within {span(p.median)}" if p.work.age else ""
+        return f"This device has used up the life that it is rated for{when}."
+    if p.work.before:
+        text = (f"at the pace between its two readings, this device lives {_interval(p)} from the "
+                f"second one on, most likely {span(p.median)}")
+    elif not p.card:
         text = (f"at the pace of its first {span(p.work.age / 86400 / 365.25)}, this device lives "
                 f"{_interval(p)}, most likely {span(p.median)}")
     else:
@@ -60,6 +64,10 @@ def first(p: Prediction) -> str:
 
 def more(p: Prediction) -> list[str]:
     """What follows it."""
+    spares = p.work.health.spares if p.work.health else 0
+    if spares > 1:
+        return ["Its pre-EOL information says that " + ("nine tenths of its spare blocks are used."
+                if spares == 3 else "eight tenths of its spare blocks are used.")]
     if not p.card or p.waf is None:
         return []
     found = [f"The host writes {digits(p.per_day / 1e9, 3)} GB a day and the chip "

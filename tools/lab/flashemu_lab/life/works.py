@@ -20,10 +20,11 @@ from ..core.text import allowed
 from ..core.units import number, quantity
 from ..recording import recordings
 from ..runs.program import Tool
-from . import readings
+from . import diskstats, extcsd, readings, sysstat
 from .asked import DAY, seconds, shipped
 from .card import Card
 from .endurance import Number
+from .reading import Reading, between
 
 # A trace that is shorter says nothing about years by itself.
 LEAST_SECONDS = 3600.0
@@ -60,6 +61,7 @@ class Work:
     timed     the requests arrive at the trace's times
     doubts    why a prediction has no evidence
     health    what a device says about itself, with the age: then there is nothing to replay
+    before    what it said `apart` seconds before
     """
 
     name: str
@@ -73,8 +75,10 @@ class Work:
     wrap: bool = False
     doubts: tuple[str, ...] = ()
     assumed: tuple[Number, ...] = ()
-    health: readings.Health | None = None
+    health: extcsd.Health | None = None
     age: float = 0
+    before: extcsd.Health | None = None
+    apart: float = 0
 
     def shapes(self, card: Card) -> tuple[tuple[str, str], ...]:
         """The requests for this card, each with the name of its shape."""
@@ -102,14 +106,20 @@ def read(tool: Tool, words: Sequence[str], told: Told) -> list[Work]:
     or does not say how much is written in a day."""
     found: list[Work] = []
     sums: list[tuple[str, str]] = []
+    registers: list[tuple[str, str]] = []
     for word in words:
-        text = _counted(word)
-        if text and readings.kind_of(text) == "diskstats":
+        text = readings.text_of(Path(word))
+        kind = readings.kind_of(text) if text else ""
+        if kind == "diskstats":
             sums.append((word, text))
+        elif kind == "extcsd":
+            registers.append((word, text))
         else:
             found.append(_one(tool, word, text, told))
     if sums:
-        found.append(_of_reading(sums[0][0], readings.diskstats(sums, told.device, told.apart)))
+        found.append(_of_reading(sums[0][0], diskstats.read(sums, told.device, told.apart)))
+    if registers:
+        found.append(_of_registers(registers, told))
     return found
 
 
@@ -131,17 +141,6 @@ def _one(tool: Tool, word: str, text: str, told: Told) -> Work:
     return _trace(tool, word, told)
 
 
-def _counted(word: str) -> str:
-    """The text of a file in which a machine has counted something; "" for anything else."""
-    path = Path(word)
-    try:
-        with path.open(encoding="utf-8") as file:
-            text = file.read(2**22)
-    except (OSError, ValueError):
-        return ""
-    return text if readings.kind_of(text) else ""
-
-
 def _amount(word: str, where: str, size: float | None) -> Work:
     if not size:
         raise LabError(f"{word}: allowed: host=SIZE or chip=SIZE, the bytes of a day")
@@ -161,18 +160,36 @@ def _shape(size: float) -> Number:
 
 
 def _of_text(word: str, text: str, told: Told) -> Work:
-    kind = readings.kind_of(text)
-    if kind == "extcsd":
+    return _of_reading(word, sysstat.read(text, told.device, word))
+
+
+def _of_registers(texts: Sequence[tuple[str, str]], told: Told) -> Work:
+    """What an eMMC says about itself, once or at two times."""
+    name = texts[0][0]
+    parts = [(its_name, *part) for its_name, text in texts for part in extcsd.parts(text)]
+    last = extcsd.read(parts[-1][2], parts[-1][0])
+    if len(parts) == 1:
         if not told.age:
-            raise LabError(f"{word}: says how much of its life is used up, and not since when; "
-                           "--age "
-                           "TIME says it")
-        return Work(word, "what the device has done so far", health=readings.health(text, word),
-                    age=told.age)
-    return _of_reading(word, readings.rates(text, kind, told.device, word))
+            raise LabError(f"{name}: says how much of its life is used up, and not since when; "
+                           "--age TIME says it, or a second reading with --apart TIME")
+        return Work(name, "what the device has done so far", health=last, age=told.age)
+    if told.age:
+        raise LabError(f"{name}: --age belongs to one reading of an eMMC, and there are "
+                       f"{len(parts)}")
+    apart = between([clock for _, clock, _ in parts], told.apart, name)
+    before = extcsd.read(parts[0][2], parts[0][0])
+    moved = [k for k in last.used if k in before.used and before.used[k] < last.used[k]]
+    if any(k not in last.used or last.used[k] < step for k, step in before.used.items()):
+        raise LabError(f"{name}: less of the life is used up in a later reading; their order is "
+                       "wrong, or they are of two devices")
+    if not moved:
+        raise LabError(f"{name}: the readings are of the same step of 10 %, so they do not say how "
+                       "fast life is used up; --age TIME with one of them does")
+    return Work(name, "what the device did between its readings", health=last, before=before,
+                apart=apart)
 
 
-def _of_reading(word: str, r: readings.Reading) -> Work:
+def _of_reading(word: str, r: Reading) -> Work:
     if r.per_day <= 0:
         raise LabError(f"{word}: {r.device} has no writes, so nothing wears")
     size = r.size or 65536
