@@ -235,6 +235,8 @@ def test_faults_on_purpose():
         for command in ("hang", "disconnect"):
             has_all(s.ctl(command, "0")["error"],
                     "^%s 0: changes nothing; allowed: 1ns and more" % command)
+            has_all(s.ctl(command, str(2**62 + 1) + "ns")["error"],
+                    "^%s %dns: is longer than 146 years$" % (command, 2**62 + 1))
         assert s.ctl("wear", "9", "123")["ok"]
         assert s.stats()["wear"]["max"] == 123
         before = s.stats()["device_ns"]

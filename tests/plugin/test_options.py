@@ -118,9 +118,12 @@ def test_duplicates():
 
 
 def test_parameters_that_do_nothing_are_named():
-    with Server("ideal", "clock=virtual", "spin=off", "time-scale=2", "sync=none") as s:
-        has_all(s.text(), "note: time-scale does nothing with clock=virtual, spin does nothing "
-                "with clock=virtual, sync does nothing with no file=PATH")
+    with Server("ideal", "clock=virtual", "spin=off", "time-scale=2", "sync=none", "delay=auto",
+                "transport-overhead=1us", "trace-data=no") as s:
+        virtual = ["%s does nothing with clock=virtual" % key
+                   for key in ("time-scale", "transport-overhead", "delay", "spin")]
+        has_all(s.text(), "note: " + ", ".join(virtual) + ", sync does nothing with no file=PATH, "
+                "trace-data does nothing with no trace=FILE\n")
         assert s.text().count("note: ") == 1
     with Server("ideal", "spin=off", "time-scale=2", "transport-overhead=1us") as s:
         assert "note: " not in s.text()

@@ -215,8 +215,8 @@ def test_trace_mistakes():
     bad("allowed are", "trace", "--event", "Z", "t")
     bad("t:3: ", "trace", write("t", HEAD + "0 read 0 512\n0 reed 0 512\n"), "-o", "out")
     assert not os.path.exists("out")
-    bad("t:2: offset 512 and length 512 must be multiples of the sector size 4096", "trace",
-        "--sector", "4K", write("t", HEAD + "0 read 512 512\n"), "-o", "out")
+    bad("t:2: offset 512 and length 1024 must be multiples of the sector size 4096", "trace",
+        "--sector", "4K", write("t", HEAD + "0 read 512 1024\n"), "-o", "out")
 
 
 def test_trace_prints_in_front_of_a_mistake():

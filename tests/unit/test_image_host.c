@@ -301,22 +301,46 @@ static void test_image_syncs_when_an_erase_is_taken_back(void **state)
     }
 }
 
-/* The crash has lost program 3, and the bytes of page 1. */
+/* The crash has lost program 4, and the bytes of pages 1 and 2. */
 static void lose_some(void)
 {
-    static const uint8_t zeros[PAGE];
+    static const uint8_t zeros[2 * PAGE];
     struct fe_image_header h;
     struct fe_image_layout at;
     int fd = open(path, O_RDWR | O_CLOEXEC);
     assert_int_equal(pread(fd, &h, sizeof h, 0), sizeof h);
     assert_int_equal(fe_image_layout(&at, &h, NULL), 0);
     assert_int_equal(pwrite(fd, zeros, 32, (off_t)(at.oob + PPB * 32)), 32);
-    assert_int_equal(pwrite(fd, zeros, PAGE, (off_t)(at.pages + PAGE)), PAGE);
+    assert_int_equal(pwrite(fd, zeros, sizeof zeros, (off_t)(at.pages + PAGE)),
+                     sizeof zeros);
     close(fd);
     ft_pretend_another_host(path);
 }
 
-/* A crash has lost program 3, so an erase after it is taken back, without a page that lacks its
+static void crash_after_an_erase(void)
+{
+    struct fe_store *s = made();
+    program(s, 0, 1, 1, 1);
+    program(s, 1, 2, 2, 2);
+    program(s, 2, 3, 3, 3);
+    fe_image_sync_now(s);
+    program(s, PPB, 4, 4, 4);
+    erase(s, 0, 1);
+    fe_store_destroy(s);
+    lose_some();
+}
+
+static void test_image_says_what_was_mended(void **state)
+{
+    (void)state;
+    crash_after_an_erase();
+    struct fe_store *s = opened();
+    assert_string_equal(fe_store_image_note(s), "the host has crashed or is another one: 2 pages "
+                        "dropped, 1 erases and 0 cache pages taken back");
+    fe_store_destroy(s);
+}
+
+/* A crash has lost program 4, so an erase after it is taken back, without pages that lack their
  * bytes.  Mending is cut short by another crash: the next one comes to the same end. */
 static void test_image_mending_is_cut_short(void **state)
 {
@@ -325,17 +349,11 @@ static void test_image_mending_is_cut_short(void **state)
         struct fe_store_block b;
         struct fe_store_oob p[PPB];
         struct fe_store_file f = file(true);
+        struct fe_store *s;
         struct fe_err err = {""};
         ft_io_fini(&host);
         ft_io_init(&host);
-        struct fe_store *s = made();
-        program(s, 0, 1, 1, 1);
-        program(s, 1, 2, 2, 2);
-        fe_image_sync_now(s);
-        program(s, PPB, 3, 3, 3);
-        erase(s, 0, 1);
-        fe_store_destroy(s);
-        lose_some();
+        crash_after_an_erase();
         host.log = true;
         host.changes_left = seed % 8;
         if (fe_store_image_open(&s, &f, &err) == 0)
@@ -477,6 +495,7 @@ int main(void)
         T(test_image_without_sync_never_syncs),
         T(test_image_syncs_before_an_erased_block_is_overwritten),
         T(test_image_syncs_when_an_erase_is_taken_back),
+        T(test_image_says_what_was_mended),
         T(test_image_mending_is_cut_short),
         T(test_image_crash_of_the_host_while_making),
         T(test_image_trims_are_written_together),

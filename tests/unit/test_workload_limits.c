@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Patterns with the largest values that each option takes, alone and in pairs: no sum and no
- * product of sizes, counts and times wraps.
+ * product of sizes, counts and times wraps.  And which values each option takes.
  */
 #include "test_workload.h"
 
-#include "workload/pattern.h"
+#include "workload/pattern_impl.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -118,8 +118,73 @@ static void test_patterns_take_the_largest_values(void **state)
     free(text);
 }
 
+/* The least and the largest value that each option takes, and what it refuses next to them. */
+static const char *const limits[][4] = {
+    {"bs", "1", "1G", "0 1073741825"},
+    {"size", "1", "9223372036854775807", "0 9223372036854775808"},
+    {"offset", "0", "9223372036854775807", "9223372036854775808"},
+    {"count", "1", "18446744073709551615", "0"},
+    {"seed", "0", "18446744073709551615", ""},
+    {"reads", "0%", "100%", "100.0001%"},
+    {"flush", "0", "18446744073709551615", ""},
+    {"think", "0", "18446744073709551615ns", ""},
+    {"interval", "0", "18446744073709551615ns", ""},
+    {"theta", "0", "10", "10.000001"},
+    {"share", "0%", "100%", "100.0001%"},
+    {"fraction", "0.0001%", "99.9999%", "0% 100%"},
+    {"shift", "0", "1G", "1073741825"},
+    {"partitions", "1", "1048576", "0 1048577"},
+    {"incr", "-1073741824", "1073741824", "-1073741825 1073741825"},
+    {"parallel", "1", "65536", "0 65537"},
+    {"ratio", "1", "1048576", "0 1048577"},
+    {"pause", "0", "18446744073709551615ns", ""},
+    {"burst", "1", "18446744073709551615", "0"},
+    {"erasesize", "1", "1G", "0 1073741825"},
+    {"open-au-nr", "1", "65535", "0 65536"},
+    {"fat-nr", "1", "65535", "0 65536"},
+    {"scatter-order", "8", "16", "7 17"},
+    {"scatter-span", "1", "1024", "0 1025"},
+    {"rounds", "1", "1048576", "0 1048577"},
+    {"cluster", "512", "1M", "511 1048577"},
+    {"start", "0", "9223372036854775807", "9223372036854775808"},
+    {"align", "512", "1G", "511 1073741825"},
+    {"sync", "1", "9223372036854775807", "0 9223372036854775808"},
+    {"files", "1", "1024", "0 1025"},
+    {"meta", "1", "1M", "0 1048577"},
+};
+
+static bool takes(const char *key, const char *value)
+{
+    static const struct fe_pattern_kind all = {.name = "all", .keys = UINT64_MAX};
+    struct fe_pattern_values o = {.given = 0};
+    char text[64];
+    int len = snprintf(text, sizeof text, "%s=%s", key, value);
+    return fe_pattern_set(&all, &o, text, (size_t)len, NULL) == 0;
+}
+
+static void test_the_limits_of_each_option(void **state)
+{
+    unsigned n = 0, with_words = 0;
+    (void)state;
+    for (; n < ft_array_len(limits); n++) {
+        char refused[64], *save;
+        for (int i = 1; i <= 2; i++)
+            if (!takes(limits[n][0], limits[n][i]))
+                fail_msg("%s=%s is refused", limits[n][0], limits[n][i]);
+        snprintf(refused, sizeof refused, "%s", limits[n][3]);
+        for (char *v = strtok_r(refused, " ", &save); v; v = strtok_r(NULL, " ", &save))
+            if (takes(limits[n][0], v))
+                fail_msg("%s=%s is taken", limits[n][0], v);
+    }
+    for (const char *const *w = (const char *const[]){"op", "fua", "scatter", "base", "base2",
+                                                      "random", "layout", "fsinfo", NULL}; *w; w++)
+        with_words += !takes(*w, "1");
+    assert_int_equal(n + with_words, FE_N_PATTERN_KEYS);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_patterns_take_the_largest_values)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_patterns_take_the_largest_values),
+                                       cmocka_unit_test(test_the_limits_of_each_option)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
