@@ -537,7 +537,8 @@ int main(void)
     if (fd < 0)
         return 1;
     close(fd);
+    int before = ft_next_fd();
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     unlink(path);
-    return failed;
+    return failed + ft_left_open(before);
 }

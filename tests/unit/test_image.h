@@ -27,6 +27,7 @@ static const char profile[] = "[device]\nmodel = x\n";
 
 static char folder[64], path[96];
 static struct ft_io host;
+static int next_fd;
 
 static inline int setup(void **state)
 {
@@ -36,6 +37,7 @@ static inline int setup(void **state)
         return -1;
     snprintf(path, sizeof path, "%s/stick", folder);
     ft_io_init(&host);
+    next_fd = ft_next_fd();
     return 0;
 }
 
@@ -44,7 +46,7 @@ static inline int teardown(void **state)
     (void)state;
     ft_io_fini(&host);
     unlink(path);
-    return rmdir(folder);
+    return ft_left_open(next_fd) ? -1 : rmdir(folder);
 }
 
 static inline struct fe_store_file file(bool sync)

@@ -504,5 +504,7 @@ int main(void)
         cmocka_unit_test(test_check_reports_a_full_disk),
         cmocka_unit_test(test_load_is_the_same_in_any_locale),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    int before = ft_next_fd();
+    int failed = cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return failed + ft_left_open(before);
 }

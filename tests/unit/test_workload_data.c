@@ -281,7 +281,8 @@ int main(void)
         cmocka_unit_test(test_marks_that_are_none),
     };
     close(mkstemp(path));
+    int before = ft_next_fd();
     int failed = cmocka_run_group_tests_name("workload_data", tests, NULL, NULL);
     unlink(path);
-    return failed;
+    return failed + ft_left_open(before);
 }
