@@ -439,9 +439,6 @@ static void test_dftl_refuses_with_the_numbers_that_would_work(void **state)
     assert_refused(limit(1, 8, N, PAGE, 1, 8, &err), &err,
                    "ftl.gc_reserve=1: with 1 dies dftl keeps 7 blocks besides data and table, 4 of "
                    "them free; the chip has 8 and needs 9");
-    assert_refused(limit(2, 4, N, PAGE, 3, 8, &err), &err,
-                   "ftl.gc_reserve=3: with 2 dies dftl keeps 10 blocks besides data and table, 5 of "
-                   "them free; the chip has 8 and needs 12");
     assert_refused(limit(1, 20, N, PAGE, 16, 8, &err), &err, "ftl.gc_reserve=16");
     assert_refused(limit(1, 20, N, 2, 1, 8, &err), &err, "nand.page_size=2: ");
 }
