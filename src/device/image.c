@@ -89,13 +89,14 @@ static bool is_part_of_image(const struct fe_option *o)
 /* Copies the value of a key in a canonical text to buf; false if the key is not there.  This is no
  * parser: canonical text has one form, "[section]" and "key = value" alone on their lines.  Keys
  * that this version does not know do no harm. */
-static bool find_value(const char *text, const struct fe_option *o, char *buf, size_t size)
+static bool find_value(const char *text, enum fe_section s, const char *name, char *buf,
+                       size_t size)
 {
     char section[32], key[64];
-    const char *section_name = fe_section_name(o->section);
+    const char *section_name = fe_section_name(s);
     bool inside = false;
     snprintf(section, sizeof section, "[%s]", section_name);
-    snprintf(key, sizeof key, "%s =", o->key);
+    snprintf(key, sizeof key, "%s =", name);
     for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
         size_t len = strcspn(line, "\n");
         if (line[0] == '[') {
@@ -116,16 +117,16 @@ static void value_of_image(const struct fe_profile *ours, const struct fe_option
 {
     struct fe_profile theirs = *ours;
     const struct fe_option *heir;
-    const char *value;
 
     fe_option_reset(o, &theirs);
-    if (find_value(text, o, buf, FE_VALUE_MAX) && fe_option_parse(o, buf, &theirs, NULL) < 0)
+    if (find_value(text, o->section, o->key, buf, FE_VALUE_MAX) &&
+        fe_option_parse(o, buf, &theirs, NULL) < 0)
         return; /* written by another version, so it differs */
-    for (uint32_t i = 0; i < fe_n_old_keys; i++)
-        if (find_value(text, &fe_old_keys[i].was, buf, FE_VALUE_MAX) &&
-            fe_old_key_read(&fe_old_keys[i], buf, &heir, &value, NULL) == 0 && heir &&
+    for (const struct fe_old_key *old = fe_old_keys; old < fe_old_keys + fe_n_old_keys; old++)
+        if (find_value(text, old->section, old->key, buf, FE_VALUE_MAX) &&
+            fe_old_key_read(old, buf, &heir, NULL) == 0 && heir &&
             heir >= o && heir <= o + o->n_details)
-            fe_option_parse(heir, value, &theirs, NULL);
+            fe_option_parse(heir, buf, &theirs, NULL);
     fe_option_print(o, &theirs, buf, FE_VALUE_MAX);
 }
 

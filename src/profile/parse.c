@@ -212,7 +212,7 @@ static bool is_passed_over(struct fe_parse *ps, const struct fe_option *o, bool 
 /* A key that went, in the present line. */
 static void take_old(struct fe_parse *ps, const struct fe_old_key *old, const char *value)
 {
-    const char *section = fe_section_name(old->was.section);
+    const char *section = fe_section_name(old->section);
     unsigned *line = &ps->old_line[old - fe_old_keys];
     const struct fe_option *heir;
     struct fe_err why;
@@ -220,17 +220,17 @@ static void take_old(struct fe_parse *ps, const struct fe_old_key *old, const ch
     fe_err_init(&why);
     if (*line) {
         fe_parse_complain(ps, ps->line, "%s.%s is given twice, first in line %u", section,
-                          old->was.key, *line);
+                          old->key, *line);
         return;
     }
     *line = ps->line;
-    int r = fe_old_key_read(old, value, &heir, &value, &why);
+    int r = fe_old_key_read(old, value, &heir, &why);
     if (r < 0 && !ps->stored)
-        fe_parse_complain(ps, ps->line, "%s.%s = %.60s: %s", section, old->was.key, value,
+        fe_parse_complain(ps, ps->line, "%s.%s = %.60s: %s", section, old->key, value,
                           why.text);
     if (r < 0 || !heir || is_passed_over(ps, heir, false, value))
         return;
-    give(ps, heir, old->was.key, value);
+    give(ps, heir, old->key, value);
     ps->p->renamed[old - fe_old_keys] = true;
 }
 
@@ -486,9 +486,9 @@ void fe_parse_text(struct fe_parse *ps, const char *text, size_t len)
                           FE_MAX_LINE);
 }
 
-/* The option that an override's key means, and the value that it gets.  NULL if there is nothing to
- * set: a mistake is in why then, or a key that went has its default. */
-static const struct fe_option *meant_by(struct fe_parse *ps, const char *key, const char **value,
+/* The option that an override's key means.  NULL if there is nothing to set: a mistake is in why
+ * then, or a key that went has its default. */
+static const struct fe_option *meant_by(struct fe_parse *ps, const char *key, const char *value,
                                         struct fe_err *why)
 {
     const struct fe_option *o = fe_option_find(key);
@@ -496,7 +496,7 @@ static const struct fe_option *meant_by(struct fe_parse *ps, const char *key, co
     char hint[160];
 
     if (!o && old) {
-        if (fe_old_key_read(old, *value, &o, value, why) == 0 && o)
+        if (fe_old_key_read(old, value, &o, why) == 0 && o)
             ps->p->renamed[old - fe_old_keys] = true;
     } else if (!o) {
         fe_option_hint(FE_N_SECTIONS, key, hint, sizeof hint);
@@ -545,7 +545,7 @@ void fe_parse_override(struct fe_parse *ps, const char *override)
     memcpy(key, override, n);
     key[n] = '\0';
     const char *value = eq + 1;
-    const struct fe_option *o = meant_by(ps, key, &value, &why);
+    const struct fe_option *o = meant_by(ps, key, value, &why);
     if (o && ps->given[o - fe_options].override) {
         fe_err_set(&why, EINVAL, "%s is given twice, first as %.60s", key,
                    ps->given[o - fe_options].override);

@@ -84,13 +84,12 @@ int fe_profile_set(struct fe_profile *p, const char *key, const char *value, str
 {
     const struct fe_option *o = fe_option_find(key);
     const struct fe_old_key *old = fe_old_key_find(key);
-    const char *text = value;
     struct fe_profile changed = *p;
     struct blame b = {.p = &changed};
     char hint[160], why[160];
 
     if (!o && old) {
-        if (fe_old_key_read(old, value, &o, &text, &b.why) < 0)
+        if (fe_old_key_read(old, value, &o, &b.why) < 0)
             return fe_err_set(err, EINVAL, "%s=%.60s: %s", key, value, b.why.text);
         if (!o)
             return 0;
@@ -105,7 +104,7 @@ int fe_profile_set(struct fe_profile *p, const char *key, const char *value, str
     if (!fe_option_is_used(o, p->ftl.type)) {
         fe_option_why_unused(o, p->ftl.type, why, sizeof why);
         fe_err_set(&b.why, EINVAL, "%s", why);
-    } else if (fe_option_parse(o, text, &changed, &b.why) == 0) {
+    } else if (fe_option_parse(o, value, &changed, &b.why) == 0) {
         fe_drop_unused(&changed);
         if (fe_derive(&changed, true, &b.why) == 0)
             fe_check(&changed, blame, &b);
@@ -146,8 +145,8 @@ bool fe_profile_renamed(const struct fe_profile *p, char *buf, size_t len)
             n = (size_t)snprintf(buf, len, "keys of profile %s have other names now:", p->name);
         if (n < len)
             n += (size_t)snprintf(buf + n, len - n, " %s.%s is %s",
-                                  fe_section_name(fe_old_keys[i].was.section),
-                                  fe_old_keys[i].was.key, fe_old_keys[i].heir);
+                                  fe_section_name(fe_old_keys[i].section), fe_old_keys[i].key,
+                                  fe_old_keys[i].heir);
     }
     return n > 0;
 }

@@ -20,14 +20,15 @@ static void test_old_table_is_sound(void **state)
         const struct fe_old_key *old = &fe_old_keys[i];
         const struct fe_option *heir = old->heir ? fe_option_find(old->heir) : NULL;
         char name[64];
-        snprintf(name, sizeof name, "%s.%s", fe_section_name(old->was.section), old->was.key);
+        const struct fe_option *row = old->was ? old->was : heir;
+        snprintf(name, sizeof name, "%s.%s", fe_section_name(old->section), old->key);
         assert_null(fe_option_find(name));
         assert_ptr_equal(fe_old_key_find(name), old);
-        assert_true(fe_option_is_default(&old->was, old->was.def));
+        assert_non_null(row);
+        assert_true(fe_option_is_default(row, row->def));
         assert_int_equal(!old->heir, !!old->why);
         assert_int_equal(!old->heir, !heir);
-        assert_true(!heir || old->as || heir->type == old->was.type);
-        assert_true(!old->as || heir);
+        assert_true(!heir || heir->type == row->type);
     }
     assert_null(fe_old_key_find("ftl.slc_run"));
     assert_null(fe_old_key_find("slc_write"));
