@@ -88,7 +88,7 @@ def fitted(tool, half, budget, jobs):
     if relatives.begins(half, half):
         found = relatives.fit(tool, half, budget, 1, jobs)
         return found.card.relative, found.card.strategy, found.card.keys()
-    found = fitting.fit(tool, rules.fittable(half), budget, 1, jobs, whole=half)
+    found = fitting.fit(tool, rules.fittable(half), budget, 1, jobs, whole=half, trust=False)
     return "rules", found.structure.strategy, found.keys()
 
 

@@ -33,6 +33,7 @@ import tempfile
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from itertools import dropwhile, islice
 from pathlib import Path
 
 HERE = os.path.dirname(os.path.realpath(__file__))
@@ -207,11 +208,9 @@ class Device:
 
     def _judge(self, done):
         if [t.keys for t in done] != [keys for keys, _ in self.known[:len(done)]]:
-            plan = list(findings.tests(self.tool, self.wishes, replace(self.found),
-                                       lambda: None))
-            names = [t.name for t in plan]
-            at = names.index(done[-1].name) + 1 if done[-1].name in names else len(names)
-            self.known = self._run([*done, *plan[at:at + AHEAD]])
+            plan = findings.tests(self.tool, self.wishes, replace(self.found), lambda: None)
+            behind = dropwhile(lambda t: t.name != done[-1].name, plan)
+            self.known = self._run([*done, *islice(behind, 1, 1 + AHEAD)])
         self.found.points = [p for _, points in self.known[:len(done)] for p in points]
         findings.judge(self.found)
 

@@ -390,7 +390,7 @@ def test_blocks_that_a_device_has_besides_are_found():
 def test_a_device_of_the_model_is_found_again():
     for s in (SEGMENT, PAGE):
         m = measured(s, points=plan(2 * MIB))
-        found = fitting.fit(Tool(), m, 200, 1, 2)
+        found = fitting.fit(Tool(), m, 200, 1, 2, trust=False)
         assert found.good and found.all.median < 0.02, (s, found.all)
         got = found.structure
         assert (got.strategy, got.page) == (s.strategy, s.page), got

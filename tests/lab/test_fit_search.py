@@ -281,7 +281,8 @@ class Searches:
         told("times", 0.5)
         return self
 
-    def run(self):
+    def run(self, trust):
+        assert trust
         errors, error = self.ends[len(self.budgets) - 1]
         return fitting.Fitted(SEGMENT, [], errors, [], {}, {}, error=error)
 

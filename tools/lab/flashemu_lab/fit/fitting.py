@@ -272,8 +272,9 @@ class Fitting:
         search.grant(max(comparisons, 1))
         return search
 
-    def run(self) -> Fitted:
-        """Searches; LabError if no candidate makes a device."""
+    def run(self, trust: bool) -> Fitted:
+        """Searches; LabError if no candidate makes a device.  What says how far the result can be
+        trusted takes nearly as many comparisons again."""
         tried = self._candidates()
         self._best = math.inf
         best, left = self._climbed(tried)
@@ -288,7 +289,7 @@ class Fitting:
         rivals = self._ranked([best, *others]) if self._conversation else []
         if rivals and rivals[0].fit is not best:
             best = rivals[0].fit
-        return self._judged(best, tried, rivals)
+        return self._judged(best, tried, rivals, trust)
 
     def _finished(self, best: Fit, more: int = 0) -> Fit:
         """A fit with times that meet more points, and without those that none needs."""
@@ -417,14 +418,15 @@ class Fitting:
         """A candidate after some descents, with a share of the comparisons."""
         return self._search("candidates", self._coarse, share).times(one, descents, False)
 
-    def _judged(self, best: Fit, tried: list[Fit], rivals: list[Rival]) -> Fitted:
+    def _judged(self, best: Fit, tried: list[Fit], rivals: list[Rival], trust: bool) -> Fitted:
         answer = self._comparer.ask([question(best)])[0]
         result = Fitted(best.structure, best.values(), log_errors(answer, self._m),
                         list(answer.measured), {}, {}, tried=tried, error=best.error,
                         points=self._m.points, rivals=rivals)
-        result.intervals = self._intervals(best)
-        result.as_good = self._as_good(best)
-        result.held = self._held(best)
+        if trust:
+            result.intervals = self._intervals(best)
+            result.as_good = self._as_good(best)
+            result.held = self._held(best)
         result.comparisons = self._comparer.asked
         return result
 
@@ -492,20 +494,22 @@ class Fitting:
 
 def fit(tool: Tool, m: Measurement, budget: int, seed: int, jobs: int,
         told: Told = lambda what, error: None, whole: Measurement | None = None,
-        more: int = 0, conversation: Path | None = None) -> Fitted:
+        more: int = 0, conversation: Path | None = None, trust: bool = True) -> Fitted:
     """The device that comes nearest to a measurement.  If that is only what a fit can use of a
     `whole` one (`rules.fittable`), the rules look at all of it, and all of it is done.  A search
     that has not come near is followed by one with a budget of `more`, unless that is 0.  With the
-    `conversation` of a probe, rivals are ranked by it."""
+    `conversation` of a probe, rivals are ranked by it.  Without `trust` the result has no
+    intervals, no numbers that are as good, and nothing was held out: for who knows what is
+    right."""
     talk = Conversation(tool, conversation, jobs) if conversation else None
 
     def told_again(what: str, error: float) -> None:
         told(f"a larger search, {what}", error)
 
     with Comparer(tool, m, jobs, whole=whole) as comparer:
-        found = Fitting(comparer, m, budget, seed, told, whole, talk).run()
+        found = Fitting(comparer, m, budget, seed, told, whole, talk).run(trust)
         if more and not found.is_near:
-            again = Fitting(comparer, m, more, seed, told_again, whole, talk).run()
+            again = Fitting(comparer, m, more, seed, told_again, whole, talk).run(trust)
             found = min(found, again, key=lambda f: f.rivals[0].score if f.rivals else f.error)
             found.comparisons = comparer.asked
         return found
