@@ -171,19 +171,34 @@ one() {
     case $code in 0) word=kept ;; 125) word=unknown ;; esac
 }
 
+# Writes the first N of all marks, without this script's, to where the check finds them.
+put_marks() {
+    local mark
+    for mark in "${all[@]:0:$1}"; do
+        case $mark in '' | flashemu:*) ;; *) printf '%s\n' "$mark" ;; esac
+    done >$here/marks
+}
+
+# Whether something is mounted.  No program is asked: each costs as much as a mount.
+is_mounted() {
+    local mounts
+    mapfile -t mounts </proc/mounts
+    [[ ${mounts[*]} == *" /mnt "* ]]
+}
+
 judge() {
     local fd n ranges all=() word code kind notes why dev
     modprobe -a dm-mod 2>/dev/null || :
     mapfile -t all </root/marks
     exec {fd}<>"/dev/tcp/$(host_of "$ORDERS")/$ORDERS" || fail "nobody asks at port $ORDERS"
     while read -r n ranges <&$fd; do
-        printf '%s\n' "${all[@]:0:n}" | grep -v -e '^flashemu:' -e '^$' >$here/marks
+        put_marks "$n"
         dev=$VM_DISK
         # shellcheck disable=SC2086
         if [ -n "$ranges" ]; then damaged $ranges; dev=/dev/dm-0; fi
         one "$dev"
         printf '%s %s %s %s %s\n' "$word" "$code" "$kind" "${notes:--}" "${why//[^[:print:]]/?}" >&$fd
-        ! grep -q ' /mnt ' /proc/mounts || exit 0 # nobody knows what is still open
+        ! is_mounted || exit 0 # nobody knows what is still open
         [ -z "$ranges" ] || dmsetup remove --noudevsync damaged || exit 0
     done
     exit 0

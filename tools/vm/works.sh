@@ -21,12 +21,13 @@
 #   sqlite-rollback-normal     nothing is promised but a database that is whole
 #   sqlite-rollback-off        believed to be as with full
 #
-# The programs are the guest's; sqlite3 is one if the host has it.
+# The programs are the guest's; sqlite3 is one if the host has it.  A check starts as few of them as it can:
+# a process takes longer to start than a small filesystem to mount, and thousands of states are checked.
 set -uo pipefail
 export LC_ALL=C
 
 broken() { echo "$*"; exit 1; }
-need() { type -P "$1" >/dev/null || broken "this work needs $1: apt-get install $1"; }
+need() { hash "$1" 2>/dev/null || broken "this work needs $1: apt-get install $1"; }
 
 # Sets `text` to what file or record number $1 has: one to thirty thousand bytes.
 content() { printf -v text '%0*d' $(($1 * 7919 % 30000 + 1)) "$1"; }
@@ -34,7 +35,13 @@ content() { printf -v text '%0*d' $(($1 * 7919 % 30000 + 1)) "$1"; }
 # Sets `there` to what a file has; fails if there is none.
 content_of() { there=''; [ -e "$1" ] && { IFS= read -r -d '' there <"$1" || :; }; }
 
-promised() { [ -s "$FLASHEMU_MARKS" ] && tail -n 1 "$FLASHEMU_MARKS" | sed 's/.* //' || echo 0; }
+# Sets `n` to the number of the last mark, 0 if there is none.
+promised() {
+    local marks
+    mapfile -t marks <"$FLASHEMU_MARKS"
+    n=0
+    [ ${#marks[@]} = 0 ] || n=${marks[-1]##* }
+}
 
 put() { printf %s "$text" | dd of="$1" bs=64K iflag=fullblock status=none "${@:2}"; }
 
@@ -59,14 +66,11 @@ check_files() {
     done <"$FLASHEMU_MARKS"
 }
 
-# --- a log: records of 6000 bytes, which have their number at the front and their sum at the end ---
+# --- a log: records of 6000 bytes, which have their number at the front and a sum at the end ---
 
 records=40
-record() { # sets text
-    local body sum
-    printf -v body '%-16s%05980d' "record $1" "$1"
-    sum=$(cksum <<<"$body") && sum=${sum%% *}
-    printf -v text '%s%04x' "$body" $((sum & 65535))
+record() { # sets text; all of it follows from the number, and so does the sum
+    printf -v text '%-16s%05980d%04x' "record $1" "$1" $(($1 * 40503 & 65535))
 }
 
 run_log() {
@@ -83,10 +87,12 @@ run_log-unsummed() { run_log; }
 # Sets `whole` to how many records there are in front of the first one that is none, and `torn` if
 # that one has begun.
 read_log() {
-    local i text there
+    local i text there fd
     whole=0 torn=''
+    [ -e log ] || return 0
+    exec {fd}<log
     for ((i = 0; i < records; i++)); do
-        there=$(dd if=log bs=6000 skip=$i count=1 status=none 2>/dev/null | tr '\0' '\1')
+        IFS= read -r -N 6000 -u $fd there || : # without zeros, so nothing behind them is in its place
         case $there in "record $i "*) ;; *) return 0 ;; esac
         record $i
         if [ "$there" != "$text" ]; then torn=yes; return 0; fi
@@ -95,13 +101,14 @@ read_log() {
 }
 check_log() {
     local whole torn n
-    n=$(promised)
+    promised
     [ "$n" = 0 ] || read_log
     [ "$n" -le "${whole:-0}" ] || broken "$n records were synced, and $whole are whole"
 }
 check_log-unsummed() {
-    local whole torn=''
-    [ "$(promised)" = 0 ] || read_log
+    local whole torn='' n
+    promised
+    [ "$n" = 0 ] || read_log
     [ -z "$torn" ] || broken "record $whole has begun and is not whole"
 }
 
@@ -126,7 +133,7 @@ run_replace-unsynced() {
 }
 check_replace() {
     local n text there i
-    n=$(promised)
+    promised
     [ "$n" != 0 ] || return 0
     content_of conf || broken "the file is not there"
     for ((i = n; i <= 16; i++)); do
@@ -151,9 +158,9 @@ run_updater() {
 }
 check_updater() {
     local n there text now
-    n=$(promised)
+    promised
     [ "$n" != 0 ] || return 0
-    now=$(cat boot 2>&1)
+    content_of boot && now=${there%$'\n'} || now='no boot file'
     [[ $now =~ ^[0-9]+$ && $now -ge $n ]] || broken "version $n was installed, and '$now' would start"
     content $((now + 40))
     content_of slot$((now % 2)) || :
@@ -192,7 +199,7 @@ run_sqlite() { # JOURNAL SYNCHRONOUS
 check_sqlite() { # how many of the last rows may be missing, or "all"
     local n told
     need sqlite3
-    n=$(promised)
+    promised
     [ "$n" != 0 ] || return 0
     [ -e base ] || broken "the database is not there"
     told=$(sqlite3 -batch -bail base "pragma integrity_check;
@@ -220,5 +227,7 @@ check_one() {
     esac
 }
 
-[ "$(sed -n "s/^#   \($2\)  .*/\1/p" "$0")" = "$2" ] || broken "$2: no such work"
+mapfile -t lines <"$0" # the names are those of the text above
+printf -v lines '%s\n' "${lines[@]:0:30}"
+[[ $2 =~ ^[a-z-]+$ && $lines == *$'\n'"#   $2  "* ]] || broken "$2: no such work"
 "$1_one" "$2"
