@@ -30,7 +30,7 @@ def test_each_step_has_a_picture():
     with open(os.path.join(ROOT, "docs/TUTORIAL.md")) as f:
         page = f.read()
     steps = re.split(r"^## (\d)\. ", page, flags=re.M)
-    assert steps[1::2] == list("123456")
+    assert steps[1::2] == list("1234567")
     for number, text in zip(steps[1::2], steps[2::2]):
         shown = re.findall(r"!\[.+\]\((figures/tutorial-\w+\.svg)\)", text)
         assert len(shown) == 1, number
