@@ -4,23 +4,30 @@
  * call must say so or succeed all the same, leave nothing behind (a leak checker watches),
  * and work again afterwards.
  *
- * The allocators are wrapped by the linker, so that only this program's own calls count.
+ * The allocators are wrapped by the linker, so that only this program's own calls count.  So is
+ * inih, of which a distribution may have one that was built for short lines.
  */
 #include "test_profile.h"
 
+#include "profile/parse.h"
+
+#include <ini.h>
 #include <unistd.h>
 
 void *__real_malloc(size_t n);
 void *__real_calloc(size_t n, size_t size);
 void *__real_realloc(void *p, size_t n);
 char *__real_strdup(const char *s);
+int __real_ini_parse_stream(ini_reader reader, void *stream, ini_handler handler, void *user);
 void *__wrap_malloc(size_t n);
 void *__wrap_calloc(size_t n, size_t size);
 void *__wrap_realloc(void *p, size_t n);
 char *__wrap_strdup(const char *s);
+int __wrap_ini_parse_stream(ini_reader reader, void *stream, ini_handler handler, void *user);
 
 static long countdown; /* 0: never fail; 1: the next one fails, and all after it if `all` */
 static bool all_after, failed;
+static bool is_short; /* the installed inih has a buffer that is one byte too small */
 
 static bool fails(void)
 {
@@ -50,6 +57,14 @@ void *__wrap_realloc(void *p, size_t n)
 char *__wrap_strdup(const char *s)
 {
     return fails() ? NULL : __real_strdup(s);
+}
+
+int __wrap_ini_parse_stream(ini_reader reader, void *stream, ini_handler handler, void *user)
+{
+    char line[FE_MAX_LINE + 2];
+    if (!is_short)
+        return __real_ini_parse_stream(reader, stream, handler, user);
+    return reader(line, sizeof line, stream) ? 1 : 0;
 }
 
 static const char notes[] = MINIMAL "[provenance]\n"
@@ -211,6 +226,14 @@ static void test_oom_list_of_mistakes(void **state)
     assert_true(fail_every(do_check, true) >= 100);
 }
 
+static void test_an_inih_with_short_lines_is_refused(void **state)
+{
+    (void)state;
+    is_short = true;
+    parse_bad(MINIMAL, "x.ini:1: the installed inih cannot read lines of 197 bytes");
+    is_short = false;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -218,6 +241,7 @@ int main(void)
         cmocka_unit_test(test_oom_search_path),
         cmocka_unit_test(test_oom_set_needs_no_memory),
         cmocka_unit_test(test_oom_list_of_mistakes),
+        cmocka_unit_test(test_an_inih_with_short_lines_is_refused),
     };
     return cmocka_run_group_tests(tests, write_profile, remove_profile);
 }
