@@ -355,6 +355,21 @@ static void test_biosnoop(void **state)
     assert_int_equal(l.rec[2].stream, 901);
 }
 
+static void test_biosnoop_of_two_disks(void **state)
+{
+    static const char text[] = "1.000000 dd 7 sda W 8  4096 1.00\n"
+                               "2.000000 dd 8 sdb R 24 512  2.00\n"
+                               "4.000000 dd 9 sda R 40 1024 3.00\n";
+    const struct fe_trace_options none = {0}, other = {.device = "sdb"};
+    (void)state;
+    struct loaded l = load_options(text, sizeof text - 1, 7, &other);
+    assert_int_equal(l.result, 0);
+    assert_int_equal(l.n, 1);
+    assert_int_equal(l.skipped, 2);
+    check_rec(&l.rec[0], 0, FE_REQ_READ, 24 * 512, 512, false);
+    assert_int_equal(load_options(text, sizeof text - 1, 7, &none).result, -EINVAL);
+}
+
 static void test_biosnoop_columns(void **state)
 {
     (void)state;
@@ -560,6 +575,7 @@ int main(void)
         cmocka_unit_test(test_perf_and_trace_cmd),
         cmocka_unit_test(test_ftrace_events_by_letter),
         cmocka_unit_test(test_biosnoop),
+        cmocka_unit_test(test_biosnoop_of_two_disks),
         cmocka_unit_test(test_biosnoop_columns),
         cmocka_unit_test(test_dm_log_writes),
         cmocka_unit_test(test_dm_log_writes_marks),
