@@ -331,6 +331,13 @@ static void test_segment_check_finds_damage(void **state)
         fe_err_init(&err);
         assert_int_equal(l.ftl->ops->check(l.ftl, &err), -EIO);
         s->open[i].in_order = false;
+        uint32_t unit = s->open[i].unit;
+        s->open[i].unit = 11;
+        fe_err_init(&err);
+        assert_int_equal(l.ftl->ops->check(l.ftl, &err), -EIO);
+        assert_int_equal(i, 2); /* behind the linear ones */
+        assert_string_equal(err.text, "open unit 2 is not unit 11");
+        s->open[i].unit = unit;
         ft_layer_check(&l);
     }
     assert_int_equal(n_random, 1);
