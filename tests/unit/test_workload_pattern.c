@@ -420,6 +420,10 @@ static void test_flashbench_align_reads_around_powers_of_two(void **state)
                 }
             }
     assert_int_equal(i, n);
+    /* 7 x 2M = 14M: largest alignment 2M */
+    (void)all("flashbench-align,bs=1M,rounds=1", 14 << 20, r, 1000);
+    assert_int_equal(r[0].offset, 1 << 20);
+    assert_int_equal(r[1].offset, 3 << 20);
 }
 
 int main(void)
