@@ -126,6 +126,32 @@ def test_theory_belongs_to_its_series():
     near(bars[0][3], 95)
 
 
+def test_a_legend_shows_what_the_chart_has():
+    """Squares of 11 for bars, and marks for lines; theory is a line in both."""
+    three = [Series("one", [1.0] * 4, ["t"] * 4, 0), Series("two", [2.0] * 4, ["t"] * 4, 2),
+             Series("law", [3.0] * 4, [""] * 4, 0, theory=True)]
+    bars, lines = (make(chart(*three)) for make in (charts.bar_chart, charts.line_chart))
+    names = 22 + 3 * 12 * 0.56 + 12
+    for kind, x in (("f0 key", 52), ("f2 key", 52 + names)):
+        (square,) = places(bars, ("rect", f'"{kind}"'))
+        for got, want in zip(square, (x + 3, 27, 11, 11)):
+            near(got, want)
+        assert not places(lines, ("rect", kind)) and places(lines, ("text", "")) and kind in lines
+    for picture in (bars, lines):
+        near(places(picture, ("line", "theory"))[0][0], 52 + 2 * names)
+        assert [t[2] for t in places(picture, ("text", 'y="36.0"'))] == ["one", "two", "theory"]
+
+
+def test_titles_stand_in_line():
+    """Charts stand side by side, so each has its title at the same place."""
+    one = chart(Series("one", [1.0] * 4, ["t"] * 4, 0))
+    row = charts.Interval("a", 1.0, 2.0, 4.0, "tip")
+    for picture in (charts.line_chart(one), charts.bar_chart(one), charts.share_chart("t", [("a", 1.0)]),
+                    charts.interval_chart("t", "years", [row]),
+                    charts.heat_map("t", "x", ["a"], "y", ["b"], [[1.0]], [["tip"]], False)):
+        assert [t[:2] for t in places(picture, ("text", "head")) if t[2] == "t"] == [(8, 16)], picture
+
+
 def test_short_numbers():
     def short(value):
         return charts._short(value).replace(NARROW_SPACE, " ")
@@ -229,6 +255,8 @@ def test_intervals():
     near(first[0] + first[2], place(10))
     near(second[0], place(4))
     assert (first[1], second[1], first[4], second[4], second[2]) == (35, 61, "one", "two", 0)
+    # each bar is in the middle of its line: 43 and 69
+    assert first[3] == second[3] == 16
     middles = places(picture, ("line", "middle"))
     near(middles[0][0], place(2))
     near(middles[1][0], place(4))

@@ -22,7 +22,8 @@ from flashemu_lab.fit import budget, fitting, search  # noqa: E402
 from flashemu_lab.measurement import schema  # noqa: E402
 from flashemu_lab.fit.compare import Answer  # noqa: E402
 from flashemu_lab.measurement.schema import Measurement, make_point  # noqa: E402
-from flashemu_lab.fit.model import Structure, exchanged, joined, neighbours, price, times_of
+from flashemu_lab.fit.model import (Structure, as_in_order, exchanged, joined,  # noqa: E402
+                                    neighbours, price, times_of)
 from flashemu_lab.runs.program import Tool  # noqa: E402
 
 MIB = 1 << 20
@@ -204,6 +205,54 @@ def test_changes_for_the_better_are_made_together():
         both = replace(SEGMENT, limit=64 << 10, cache=16384)
         assert found.structure == replace(both, cache=cache) and both in tried, found
         assert one.left == 0
+
+
+def other_values(s, *names):
+    """What the neighbours have for these numbers of a structure, if they have another one."""
+    def of(n):
+        return tuple(getattr(n, name) for name in names)
+    return {of(n) for n in neighbours(s) if of(n) != of(s) and ("unit" in names or n.unit == s.unit)}
+
+
+def test_each_number_has_its_neighbours():
+    """Those that are next to it, and half and twice as many; none that there cannot be."""
+    units = "open_units", "open_linear", "open_random"
+    for n, wanted in ((3, {(2, 2, 2), (4, 4, 4)}), (1, {(2, 2, 2)}), (9, {(8, 8, 8), (10, 10, 10)})):
+        s = replace(SEGMENT, open_units=n, open_linear=n, open_random=n)
+        assert {v for v in other_values(s, *units) if v[0] != n} == wanted | {(0, n, n)}, n
+    assert {v for v in other_values(SEGMENT, *units) if v[0]} == {(3, 3, 2)}
+    for n, wanted in ((9, {0, 4, 8, 10, 18, 36}), (2, {0, 3, 4, 8}), (300, {0, 150, 299, 301}), (512, {0, 256, 511})):
+        s = replace(SEGMENT, small_log=n, small_write=8192)
+        assert other_values(s, "small_log") == {(w,) for w in wanted}, n
+    assert other_values(SEGMENT, "small_log", "small_write") == {(3, 4096), (8, 4096), (3, 16384), (8, 16384)}
+    s = replace(SEGMENT, record=65536, random_log=MIB)
+    assert other_values(s, "record") == {(0,), (32768,), (131072,)}
+    assert other_values(SEGMENT, "record") == {(16384,), (32768,)}
+    # 4/3 MiB are 85 pages and a third
+    assert other_values(s, "random_log") == {(0,), (MIB // 2,), (MIB * 3 // 4,), (85 * 16384,)}
+    s = replace(SEGMENT, group=4, scattered=13, stay=8, hot=4)
+    assert {v for v in other_values(s, "group", "scattered") if v[0] == 4} == {
+        (4, n) for n in (0, 9, 12, 14, 17, 18)}
+    assert {v for v in other_values(s, "stay")} == {(0,), (4,), (12,), (16,)}
+    assert {v for v in other_values(s, "hot")} == {(0,), (8,), (16,)}
+    assert other_values(SEGMENT, "unit", "group") >= {(MIB, 1), (4 * MIB, 1)}
+
+
+def test_what_is_assumed_of_random_order():
+    """Each number that order does not show, from a structure in which all are different."""
+    full = replace(SEGMENT, open_linear=5, open_random=9, open_units=7, record=32768, gap_fill=65536,
+                   small_log=6, small_write=2048, random_log=MIB)
+    spills = as_in_order(full, True)
+    assert (spills.open_linear, spills.open_units, spills.record, spills.gap_fill, spills.small_log,
+            spills.random_log) == (5, 0, 0, 0, 6, MIB)
+    assert spills.open_random > 5 and spills.small_write != 2048 and spills.small_write > 0
+    assert as_in_order(replace(full, small_log=0), True).small_write == 0
+    plain = as_in_order(full)
+    assert (plain.open_random, plain.open_units, plain.record, plain.gap_fill, plain.small_log,
+            plain.small_write) == (5, 5, 0, 0, 6, 2048)
+    assert 0 < plain.random_log < 2 * MIB and plain.random_log % 16384 == 0
+    bare = as_in_order(replace(full, open_units=0, random_log=0))
+    assert (bare.open_units, bare.open_random, bare.random_log) == (0, 5, 0)
 
 
 def test_changes_of_the_same_thing_are_not_joined():

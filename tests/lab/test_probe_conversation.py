@@ -17,7 +17,9 @@ except ImportError:
     skip("no Python module nbd")
 
 from flashemu_lab.core.errors import LabError
-from flashemu_lab.probe import conversation, session, target
+from flashemu_lab.measurement import schema
+from flashemu_lab.probe import conversation, findings, session, target
+from flashemu_lab.probe.budget import Budget
 from flashemu_lab.probe.conversation import Conversation
 from flashemu_lab.probe.tests.structure import Request, Test
 
@@ -227,6 +229,46 @@ def test_a_run_that_is_killed():
     done = subprocess.run([FLASHEMU, "replay", *STICK, "--against", "my.trace"],
                           stderr=subprocess.PIPE, encoding="utf-8")
     assert done.returncode == 2 and "requests are missing at its end" in done.stderr, done
+
+
+def begun(budget, there=()):
+    """Which of some tests a run with this budget begins, and which it leaves; a test takes 1 ns for
+    each byte, and the device does not do the TRIM of `c`."""
+    def written(name, mib, op="write"):
+        return Test(name, tuple(Request(op, i * MIB, MIB, 0) for i in range(mib)),
+                    (("request", {"op": op, "bs": MIB, "start": 0, "stride": 7, "count": mib}),))
+
+    class Stick(Device):
+        def trim(self, offset, length):
+            raise OSError(95, "Operation not supported")
+
+    tests, began = [written("a", 3), written("b", 5), written("c", 1, "trim"), written("d", 2),
+                    written("e", 4, "read")], []
+    kept = findings.tests, findings.judge
+    findings.tests, findings.judge = lambda *_: iter(tests), lambda found: None
+    clock = Clock()
+    try:
+        one = session.Probe(None, Stick(clock), clock, None, budget, lambda found: None,
+                            lambda place, what: began.append((place, what.partition(",")[0])),
+                            findings.Found(points=[schema.make_point(*tests[i].keys[0][:1], [9.0], **tests[i].keys[0][1])
+                                                   for i in there]))
+        one.run()
+    finally:
+        findings.tests, findings.judge = kept
+    assert one.failure == one.running == "" and one.refused == ["c"] * ((3, "c") in began)
+    return began, one.left, one.kept, one.written
+
+
+def test_what_a_budget_leaves():
+    """What is too much is left out, and what comes behind it and is not too much is measured."""
+    all_of_them = [(1, "a"), (2, "b"), (3, "c"), (4, "d"), (5, "e")]
+    assert begun(Budget()) == (all_of_them, [], 0, 10 * MIB)
+    assert begun(Budget(written=6 * MIB)) == ([(1, "a"), (3, "c"), (4, "d"), (5, "e")], ["b"], 0, 5 * MIB)
+    assert begun(Budget(written=8 * MIB)) == ([(1, "a"), (2, "b"), (3, "c"), (5, "e")], ["d"], 0, 8 * MIB)
+    assert begun(Budget(written=6 * MIB), there=[0]) == (
+        [(2, "b"), (3, "c"), (5, "e")], ["d"], 1, 5 * MIB)
+    # a takes 3.15 ms and b 5.24: nothing begins behind that
+    assert begun(Budget(seconds=0.004)) == ([(1, "a"), (2, "b")], ["c", "d", "e"], 0, 8 * MIB)
 
 
 def test_times_of_this_machine():
