@@ -1,21 +1,24 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Whether lives in the device's time are equal, to the nanosecond and byte: five works on three
-devices, each many times.  A program for people, not a test: it takes minutes, and a compile beside it
-is what it should not notice.
+devices, each many times.  It takes minutes, and a compile beside it is what it should not notice.
 
     equal_lives.py [REPEATS [FS...]]
 
-Each repeat has another environment, other lengths of all paths, and another folder for temporary
-files.  What is compared: the trace of all requests with their times, what the work printed, each mark
-and each call that waited.
+Each repeat has another environment, time zone, language, umask and HOME, other lengths of all paths,
+kernel, programs, server and scripts at other places with other dates, and another folder for temporary
+files.  Every second one runs on one processor, and of a process that is root every second one as another
+user, with another name of the host.  What is compared: the trace of all requests with their times, what
+the work printed, each mark and each call that waited.
 """
 
 import collections
+import ctypes
 import hashlib
 import os
 import random
 import shutil
+import socket
 import sys
 import tempfile
 from dataclasses import replace
@@ -48,39 +51,93 @@ def said(timed, life):
     """Everything that a life says of itself, as a text."""
     with tempfile.TemporaryDirectory(prefix="e" * random.randrange(1, 60)) as folder:
         lived = timed.live(life, Path(folder))
-        trace = hashlib.sha256(lived.trace.read_bytes()).hexdigest()
+        lines = lived.trace.read_text().splitlines()  # one of them is the server's command line
+        trace = hashlib.sha256("\n".join(line for line in lines
+                                         if not line.startswith("# command: ")).encode()).hexdigest()
         return (f"trace {trace}\ncode {lived.code}\n{lived.start_ns} {lived.script_end_ns} "
                 f"{lived.end_ns}\n{lived.marks}\n{lived.syncs}\n{lived.output}")
 
 
-def another(kernel):
-    """Changes what of this machine must not matter; the kernel is at another place."""
-    os.environ["NOISE"] = "x" * random.randrange(4000)
-    os.environ["TZ"] = random.choice(["UTC", "Asia/Tokyo", "America/Lima"])
-    os.environ["LANG"] = random.choice(["C", "de_DE.UTF-8"])
-    os.umask(random.choice([0o022, 0o077]))
+def another(timed):
+    """Changes what of this machine must not matter, with copies of all that a life uses."""
     place = Path(tempfile.mkdtemp(prefix="k" * random.randrange(1, 100)))
-    copy = place / ("linux" * random.randrange(1, 9))
-    shutil.copy(kernel, copy)
-    os.environ["FLASHEMU_TIMED_KERNEL"] = str(copy)
+    place.chmod(0o755)
+    os.environ.update(NOISE="x" * random.randrange(4000), HOME=str(place),
+                      TZ=random.choice(["UTC", "Asia/Tokyo", "America/Lima"]),
+                      LANG=random.choice(["C", "de_DE.UTF-8"]))
+    timed._kernel = shutil.copy(timed._kernel, place / ("linux" * random.randrange(1, 9)))
+    timed._vhost = shutil.copy(timed._vhost, place / "vhost")
+    base, timed._base = timed._base, place / ("base" * random.randrange(1, 9))
+    timed._base.mkdir(mode=0o755)
+    for name in random.sample(("usr.img", "initramfs"), 2):
+        shutil.copyfile(base / name, timed._base / name)
+    timed._scripts = Path(shutil.copytree(timed._scripts, place / ("timed" * random.randrange(1, 9))))
+    for path in place.rglob("*"):
+        os.utime(path, (at := random.randrange(2 * 10**9), at))
+    os.umask(random.choice([0o022, 0o077]))
     return place
 
 
+def become_another():
+    """Changes this process, which is for one life."""
+    if random.random() < 0.5:
+        os.sched_setaffinity(0, {random.choice(sorted(os.sched_getaffinity(0)))})
+    if os.geteuid() == 0 and random.random() < 0.5:
+        if ctypes.CDLL(None).unshare(0x04000000) == 0:  # CLONE_NEWUTS
+            socket.sethostname("h" * random.randrange(1, 60))
+        os.setgroups([])
+        os.setresgid(12345, 12345, 12345)
+        os.setresuid(54321, 54321, 54321)
+
+
+def lived_elsewhere(life):
+    """What a life says that has another surrounding than this process."""
+    random.seed()
+    timed = Timed(Tool())
+    readable, writable = os.pipe()
+    child = os.fork()
+    if child == 0:
+        code, place = 1, None
+        try:
+            os.close(readable)
+            place = another(timed)
+            become_another()
+            with open(writable, "w") as f:
+                f.write(said(timed, life))
+            code = 0
+        finally:
+            print(place, flush=True) if code else None
+            os._exit(code)
+    os.close(writable)
+    with open(readable) as f:
+        text = f.read()
+    _, status = os.waitpid(child, 0)
+    assert status == 0
+    return text
+
+
 def main(repeats=10, *filesystems):
-    tool = Tool()
-    kernel = Timed(tool)._kernel
+    os.environ["TMPDIR"] = place = tempfile.mkdtemp(prefix="equal_lives.")
+    tempfile.tempdir = None
+    os.chmod(place, 0o777)
+    try:
+        return compared(int(repeats), filesystems)
+    finally:
+        shutil.rmtree(place)
+
+
+def compared(repeats, filesystems):
     bad = 0
     for name, work in WORKS.items():
         for number, profile in enumerate(DEVICES):
             fs = (filesystems or ("ext4", "vfat", "exfat"))[number % (len(filesystems) or 3)]
             life = Life(profile, (), f"cd /mnt\n{work}\n", filesystem=fs, seed=5)
             seen, other = collections.Counter(), ""
-            for _ in range(int(repeats)):
-                place = another(kernel)
-                timed = Timed(tool)
-                seen[said(timed, life)] += 1
-                other = other or said(timed, replace(life, seed=6))
-                shutil.rmtree(place)
+            for _ in range(repeats):
+                seen[lived_elsewhere(life)] += 1
+                other = other or lived_elsewhere(replace(life, seed=6))
+                for copies in Path(tempfile.gettempdir()).iterdir():
+                    shutil.rmtree(copies)
             different = other not in seen
             print(f"{name} on {profile}, {fs}: {sum(seen.values())} lives, {len(seen)} kinds"
                   f"{'' if different else '; another seed is the same'}", flush=True)

@@ -203,6 +203,51 @@ def test_lives():
     assert at["slept"] < got["syncs"][0]["at_ns"] < at["written"]
 
 
+SEES = """find /usr -newerct '2026-01-01 00:00:01' -o -newerat '2026-01-01 00:00:01' -o -not -user 0 -o -not -group 0
+mount; df
+ls -a /host; ls -d /programs
+mark seen
+umount /mnt && e2fsck -fn $DEV >/dev/null 2>&1 && mount $DEV /mnt && echo whole
+exit 3
+"""
+
+
+def test_a_guest_sees_no_host():
+    """Neither its folders nor owners and dates of its programs, and the disk is in one place."""
+    missing = timed_kernel_is_missing()
+    if missing:
+        print("skipped: a kernel in the device's time:", missing)
+        return
+    Path("script").write_text(SEES)
+    code, _, err = lab("job", "script", "--on", "ideal", "-o", "seen.json", "--fs", "ext4")
+    assert code == 1, err
+    lines = err.splitlines()
+    assert not any(line.startswith("/usr/") for line in lines), lines
+    assert not any("hostfs" in line or "/host" in line for line in lines), lines
+    assert "." in lines and ".." in lines and lines[-1] == "whole", lines
+    assert any("'/programs'" in line for line in lines), lines
+    assert json.loads(Path("seen.json").read_text())[0]["marks"][0]["name"] == "seen"
+
+
+def test_room_for_a_guest():
+    """Its memory is in /dev/shm if that has room, else where the life is."""
+    free = {"/dev/shm": 64 << 20, "here": 10 << 30}
+    kept, timed._room = timed._room, lambda folder: free[folder]
+    try:
+        assert timed._memory_place(Path("here"), 512) == "here"
+        free["/dev/shm"] = ((os.cpu_count() or 1) * 512) << 20
+        assert timed._memory_place(Path("here"), 512) == "/dev/shm"
+        free.update({"/dev/shm": 0, "here": (512 << 20) - 1})
+        try:
+            timed._memory_place(Path("here"), 512)
+            raise AssertionError("no room")
+        except LabError as e:
+            assert "has room for 512 MiB" in str(e)
+    finally:
+        timed._room = kept
+    assert timed._room("/no such folder") == 0 and timed._room(".") > 0
+
+
 RECIPE = Recipe("one", "ideal", "mke2fs -q -F -t ext4", "mount -t ext4", "log 3", 256, 65536, 1.0, 900,
                 1024)
 

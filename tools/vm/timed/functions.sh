@@ -13,7 +13,7 @@ settle() {
 
 ctl() {
     shift
-    printf '%s\n' "$*" >/host/command
+    printf '%s\n' "$*" | outside tee /host/command >/dev/null
     echo 1 >/sys/kernel/um-ext-time/bc-message
-    cat /host/reply
+    outside cat /host/reply
 }

@@ -146,7 +146,8 @@ class Timed:
                "vm/settings": "".join(f"{k}={_quoted(v)}\n"
                                       for k, v in settings.items()).ljust(_SETTINGS, "\n"),
                "vm/start": life.script,
-               "vm/bin/mark": '#!/bin/sh\necho "mark $(/usr/bin/date +%s%N) $*" >>/host/result\n'}
+               "vm/bin/mark": '#!/bin/sh\necho "mark $(/usr/bin/date +%s%N) $*" | '
+                          'outside tee -a /host/result >/dev/null\n'}
         for name, text in own.items():
             (tree / name).parent.mkdir(parents=True, exist_ok=True)
             (tree / name).write_text(text)
@@ -186,7 +187,8 @@ class Timed:
                  f"think={life.think_ns}", "time-travel=ext:clock", "virtio_uml.device=dev:2",
                  "initrd=initramfs", "uml_dir=.", "umid=guest", "con=null", "con0=null,fd:1",
                  "ssl=null", "seccomp=on", "panic=-1", "printk.time=0", "norandmaps"]
-        environment = {"PATH": "/usr/bin:/bin", "TMPDIR": "/dev/shm", "HOME": "/"}
+        environment = {"PATH": "/usr/bin:/bin", "HOME": "/",
+                       "TMPDIR": _memory_place(folder, life.memory_mib)}
         with open(folder / "console", "wb") as console:
             kernel = subprocess.Popen(words, cwd=folder, env=environment, stdin=subprocess.DEVNULL,
                                       stdout=console, stderr=console, start_new_session=True)
@@ -225,6 +227,32 @@ def timed_if_wanted(tool: Tool) -> Timed | None:
     """The kernel that lives in the device's time, if $FLASHEMU_VM_ENGINE is "timed".  LabError if
     it cannot be had then."""
     return Timed(tool) if os.environ.get("FLASHEMU_VM_ENGINE") == "timed" else None
+
+
+def _memory_place(folder: Path, mib: int) -> str:
+    """Where the guest's memory is a file without a name, which grows as the guest uses it.
+
+    That is /dev/shm, if it has room for all of it and for a guest of each other processor;
+    containers often have 64 MiB there.  Else it is this folder.  LabError if neither has room, of
+    which a guest would die.
+    """
+    if _room("/dev/shm") >= (os.cpu_count() or 1) * mib << 20:
+        return "/dev/shm"
+    if _room(str(folder)) >= mib << 20:
+        return str(folder)
+    raise LabError(f"neither /dev/shm nor {folder.parent} has room for {mib} MiB of a guest's "
+                   "memory")
+
+
+def _room(folder: str) -> int:
+    """The free bytes of this folder; none if nobody can write there, or run programs from there."""
+    try:
+        there = os.statvfs(folder)
+    except OSError:
+        return 0
+    if there.f_flag & os.ST_NOEXEC or not os.access(folder, os.W_OK):
+        return 0
+    return there.f_bavail * there.f_frsize
 
 
 def _quoted(text: str) -> str:
