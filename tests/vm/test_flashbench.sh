@@ -3,6 +3,8 @@
 # its alignment test, the number of open units in its open-AU test; and no unit where the
 # profile hides it.  Time is dilated, so that the guest's own overhead (half a millisecond
 # a request) is small compared with the device's; the test compares ratios of one run.
+#
+#   test_flashbench.sh align | open     one of the two tests
 . "$(dirname "$0")/lib.sh"
 need_vm
 tmp=$(mktemp -d)
@@ -55,28 +57,30 @@ diffs() { # diffs FILE SCALE
         print $2, x / scale }' "$tmp/$1"
 }
 
-echo "# alignment, unit shown"
-bench shown 30 -- align
-diffs shown 30 >"$tmp/d"
-awk '{ d = $2
-    if ($1 >= 4194304) { n3++; s3 += d }
-    else if ($1 >= 8192) { n2++; s2 += d }
-    else { n1++; s1 += d } }
-    END {
-        if (!n1 || !n2 || !n3) { print "too few alignments"; exit 1 }
-        printf "# mean step below the page %.0f us, at pages %.0f us, at units %.0f us\n",
-            s1/n1, s2/n2, s3/n3
-        exit !(s2/n2 > s1/n1 + 60 && s3/n3 > s2/n2 + 250) }' "$tmp/d" ||
-        fail "page and unit do not show"
+test_align() {
+    echo "# alignment, unit shown"
+    bench shown 30 -- align
+    diffs shown 30 >"$tmp/d"
+    awk '{ d = $2
+        if ($1 >= 4194304) { n3++; s3 += d }
+        else if ($1 >= 8192) { n2++; s2 += d }
+        else { n1++; s1 += d } }
+        END {
+            if (!n1 || !n2 || !n3) { print "too few alignments"; exit 1 }
+            printf "# mean step below the page %.0f us, at pages %.0f us, at units %.0f us\n",
+                s1/n1, s2/n2, s3/n3
+            exit !(s2/n2 > s1/n1 + 60 && s3/n3 > s2/n2 + 250) }' "$tmp/d" ||
+            fail "page and unit do not show"
 
-echo "# alignment, unit hidden"
-bench hidden 30 ftl.unit_read=0 -- align
-diffs hidden 30 >"$tmp/d"
-awk '{ d = $2
-    if ($1 >= 4194304) { n3++; s3 += d } else if ($1 >= 8192) { n2++; s2 += d } }
-    END {
-        printf "# mean step at pages %.0f us, at units %.0f us\n", s2/n2, s3/n3
-        exit !(s3/n3 < s2/n2 + 125) }' "$tmp/d" || fail "a hidden unit shows"
+    echo "# alignment, unit hidden"
+    bench hidden 30 ftl.unit_read=0 -- align
+    diffs hidden 30 >"$tmp/d"
+    awk '{ d = $2
+        if ($1 >= 4194304) { n3++; s3 += d } else if ($1 >= 8192) { n2++; s2 += d } }
+        END {
+            printf "# mean step at pages %.0f us, at units %.0f us\n", s2/n2, s3/n3
+            exit !(s3/n3 < s2/n2 + 125) }' "$tmp/d" || fail "a hidden unit shows"
+}
 
 # The slowest line, bytes a second.
 slowest() {
@@ -85,11 +89,16 @@ slowest() {
             if ($i ~ /K/) x *= 1e3; if ($i ~ /M/) x *= 1e6; if ($i ~ /G/) x *= 1e9 }
         if (x && (!least || x < least)) least = x } END { print least + 0 }' "$tmp/$1"
 }
-echo "# three open units"
-bench three 0.2 -- open 3
-echo "# four open units"
-bench four 0.2 -- open 4
-three=$(slowest three) four=$(slowest four)
-echo "# slowest: $three with three units, $four with four"
-awk -v a="$three" -v b="$four" 'BEGIN { exit !(b > 0 && a > 3 * b) }' ||
-    fail "no cliff between three and four open units"
+
+test_open() {
+    echo "# three open units"
+    bench three 0.2 -- open 3
+    echo "# four open units"
+    bench four 0.2 -- open 4
+    three=$(slowest three) four=$(slowest four)
+    echo "# slowest: $three with three units, $four with four"
+    awk -v a="$three" -v b="$four" 'BEGIN { exit !(b > 0 && a > 3 * b) }' ||
+        fail "no cliff between three and four open units"
+}
+
+"test_$1"
