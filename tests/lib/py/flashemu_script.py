@@ -23,11 +23,17 @@ PROGRAM_HANG_S = 600
 # With sanitizers, which make a program five times as slow, a loop over devices takes a sample of
 # them: what they are to find is in the code, which each of these devices runs.
 SAMPLE = "FLASHEMU_SHORT" in os.environ
+LONG = "FLASHEMU_LONG" in os.environ  # -Dlong-tests=true
 
 
 def sampled(items, step):
     """All of them; with sanitizers every so many."""
     return list(items)[::step if SAMPLE else 1]
+
+
+def sampled_unless_long(items, step):
+    """Every so many of them; all with long-tests."""
+    return list(items)[::1 if LONG else step]
 
 
 def skip(why):
