@@ -25,11 +25,11 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-TOP = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(TOP / "tools/lab"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools/lab"))
 from flashemu_lab.kernel.timed import Life, Timed
 from flashemu_lab.runs.program import Tool
 
+TOP = Path(__file__).resolve().parents[2]
 DEVICES = ("transcend8g", "raspberrypi32g", "sandisk-extreme32g")
 # What each prints is compared as well, so they print what could differ from life to life.
 WORKS = {
