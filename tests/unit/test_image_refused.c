@@ -4,6 +4,9 @@
  */
 #include "test_image.h"
 
+#include "store/image_check.h"
+#include "store/internal.h"
+
 #include <sys/stat.h>
 
 static void test_image_refuses_what_is_none(void **state)
@@ -272,6 +275,75 @@ static void test_image_page_below_an_erased_one_is_refused(void **state)
     fe_store_destroy(s);
 }
 
+/* The last number that each field of a record can be, and the first one that it cannot. */
+static void test_image_what_a_record_can_be(void **state)
+{
+    const uint64_t most = 999999999999999999; /* of a number of what has happened */
+    char name[] = "stick";
+    struct fe_image g = {.path = name};
+    struct fe_err err = {""};
+    (void)state;
+#define TAKES(part, type, ...) \
+    assert_int_equal(fe_image_check_##part(&g, 0, &(type){__VA_ARGS__}, &err), 0)
+#define REFUSES(part, type, field, ...)                                                        \
+    do {                                                                                       \
+        fe_err_init(&err);                                                                     \
+        assert_int_equal(fe_image_check_##part(&g, 0, &(type){__VA_ARGS__}, &err), -EIO);      \
+        assert_non_null(strstr(err.text, " 0 cannot be: its " field " is "));                  \
+    } while (0)
+#define BLOCK(...)         TAKES(block, struct fe_image_block, __VA_ARGS__)
+#define NO_BLOCK(f, ...)   REFUSES(block, struct fe_image_block, f, __VA_ARGS__)
+    BLOCK(.erase_count = 3999999999, .kept_cycle = 3999999999, .erase_seq = most);
+    NO_BLOCK("erase_count", .erase_count = 4000000000);
+    NO_BLOCK("kept_cycle", .erase_count = 5, .kept_cycle = 6);
+    NO_BLOCK("erase_seq", .erase_seq = most + 1);
+#define CLOCK(...)         TAKES(lifetime, struct fe_image_lifetime, __VA_ARGS__)
+#define NO_CLOCK(...)      REFUSES(lifetime, struct fe_image_lifetime, "generation", __VA_ARGS__)
+    CLOCK(.generation = 2);
+    CLOCK(.generation = most - 1);
+    NO_CLOCK(.generation = 0);
+    NO_CLOCK(.generation = 3); /* belongs to the other place */
+    NO_CLOCK(.generation = most + 1);
+#define ENTRY(...)         TAKES(entry, struct fe_image_entry, __VA_ARGS__)
+#define NO_ENTRY(f, ...)   REFUSES(entry, struct fe_image_entry, f, __VA_ARGS__)
+    ENTRY(.state = FE_ENTRY_HELD, .generation = 1);
+    ENTRY(.state = FE_ENTRY_DROPPED, .generation = most, .order = most, .seq = most, .out_seq = most);
+    NO_ENTRY("state", .state = FE_ENTRY_HELD - 1, .generation = 1);
+    NO_ENTRY("state", .state = FE_ENTRY_DROPPED + 1, .generation = 1);
+    NO_ENTRY("generation", .state = FE_ENTRY_HELD);
+    NO_ENTRY("generation", .state = FE_ENTRY_HELD, .generation = most + 1);
+    NO_ENTRY("order", .state = FE_ENTRY_HELD, .generation = 1, .order = most + 1);
+    NO_ENTRY("seq", .state = FE_ENTRY_HELD, .generation = 1, .seq = most + 1);
+    NO_ENTRY("out_seq", .state = FE_ENTRY_HELD, .generation = 1, .out_seq = most + 1);
+    assert_int_equal(fe_image_check_trim(&g, 0, most, &err), 0);
+    assert_int_equal(fe_image_check_trim(&g, 0, most + 1, &err), -EIO);
+}
+
+static void test_image_what_its_status_can_be(void **state)
+{
+    char name[] = "stick";
+    struct fe_image g = {.path = name};
+    struct fe_err err = {""};
+    const struct fe_image_status good = {.generation = 4, .synced_seq = 70, .clean = 1,
+                                         .n_open_1 = 71, .control_bytes = 256};
+    struct fe_image_status s = good;
+    (void)state;
+    assert_int_equal(fe_image_check_status(&g, &s, &err), 0);
+#define NO_STATUS(field, value, says)                                                          \
+    do {                                                                                       \
+        s = good;                                                                              \
+        s.field = value;                                                                       \
+        fe_err_init(&err);                                                                     \
+        assert_int_equal(fe_image_check_status(&g, &s, &err), -EIO);                           \
+        assert_non_null(strstr(err.text, "the record of status 0 cannot be: its " says));      \
+    } while (0)
+    NO_STATUS(generation, UINT64_C(1000000000000000000), "generation is 1000000000000000000");
+    NO_STATUS(synced_seq, UINT64_C(1000000000000000002), "synced_seq is 1000000000000000002");
+    NO_STATUS(clean, 2, "clean is 2");
+    NO_STATUS(n_open_1, 72, "n_open_1 is 72");
+    NO_STATUS(control_bytes, 257, "control_bytes is 257");
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -284,6 +356,8 @@ int main(void)
         T(test_image_damage_in_the_list_of_trims_is_an_error),
         T(test_image_of_version_1_keeps_its_list_of_trims),
         T(test_image_page_below_an_erased_one_is_refused),
+        T(test_image_what_a_record_can_be),
+        T(test_image_what_its_status_can_be),
     };
     return cmocka_run_group_tests_name("image_refused", tests, NULL, NULL);
 }

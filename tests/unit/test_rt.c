@@ -19,6 +19,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
@@ -312,6 +313,8 @@ static void test_delay_objects_are_independent(void **state)
     assert_null(fe_delay_notice(b)); /* as wished: nothing to say */
     assert_string_equal(fe_delay_kind_name(b), "nanosleep");
     fe_delay_destroy(b);
+    for (int i = 0; i <= PTHREAD_KEYS_MAX; i++) /* each gives its key back */
+        fe_delay_destroy(create(FE_DELAY_NANOSLEEP, FE_DELAY_SPIN_OFF, 0));
 }
 
 static volatile sig_atomic_t n_alarms;
