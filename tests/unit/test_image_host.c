@@ -330,6 +330,23 @@ static void crash_after_an_erase(void)
     lose_some();
 }
 
+/* A crash has left an entry of a page that the device does not have: who loads it has to refuse it. */
+static void test_image_mends_around_an_entry_of_no_page(void **state)
+{
+    (void)state;
+    struct fe_err err = {""};
+    struct fe_store_entry v;
+    uint8_t buf[PAGE];
+    struct fe_store *s = made();
+    put_entry(s, FE_LPN_NONE - 9, 50);
+    fe_store_destroy(s);
+    ft_pretend_another_host(path);
+    s = opened();
+    assert_int_equal(fe_store_entry_load(s, 1, &v, buf, &err), 0);
+    assert_int_equal(v.lpn, FE_LPN_NONE - 9);
+    fe_store_destroy(s);
+}
+
 static void test_image_says_what_was_mended(void **state)
 {
     (void)state;
@@ -495,6 +512,7 @@ int main(void)
         T(test_image_without_sync_never_syncs),
         T(test_image_syncs_before_an_erased_block_is_overwritten),
         T(test_image_syncs_when_an_erase_is_taken_back),
+        T(test_image_mends_around_an_entry_of_no_page),
         T(test_image_says_what_was_mended),
         T(test_image_mending_is_cut_short),
         T(test_image_crash_of_the_host_while_making),
