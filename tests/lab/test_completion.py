@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from argparse import ArgumentParser
 
 from flashemu_lab_bench import FLASHEMU, LAB, TOP, good, good_json, lab, read, write
 from flashemu_bash import Bash
@@ -109,6 +110,20 @@ TYPED = (("adv", "advise"), ("sweep ideal ftl.gc_p", "sweep ideal ftl.gc_policy=
          ("fit a\\ b", "fit a\\ b.json"), ("life camer", "life camera"), ("run fold", "run folder/"),
          ("run --engine d", "run --engine dask"))
 OTHERS = os.path.join(os.path.dirname(FLASHEMU), "NAME")  # as configured beside the program
+
+
+def test_options_come_before_operands():
+    """A word behind an option that takes one is its value, and no other word is."""
+    parser = ArgumentParser()
+    parser.add_argument("--flag", "-f", action="store_true")
+    parser.add_argument("--two", nargs=2)
+    parser.add_argument("--out", "-o")
+    parser.add_argument("--size")
+    for words, wanted in ((["a", "-o", "b", "c", "--flag", "d"], ["-o", "b", "--flag", "a", "c", "d"]),
+                          (["a", "b", "--size", "1", "-o", "2"], ["--size", "1", "-o", "2", "a", "b"]),
+                          (["-o", "--size", "x"], ["-o", "--size", "x"]), (["a", "b", "-o"], ["a", "b", "-o"]),
+                          (["--two", "x", "-f", "y"], ["--two", "-f", "x", "y"]), ([], [])):
+        assert completion._options_first(parser, words) == wanted, words
 
 
 def test_fish():

@@ -182,6 +182,24 @@ what = "kinds"
 """
 
 
+def test_where_a_value_is_least_and_most():
+    """And whether it is there in another set of parameters as well."""
+    extremes = '[[conclusion]]\nsay = "extremes"\nmeasure = "rate"\n'
+    rates = (7, 3, 11, 5, 9, 4)
+    one = table(rates, say=extremes)
+    words = one.experiment.statements[0].words
+    least, most = agreement._extremes(one, words)
+    assert least.text == "rate is least with fs fat, work big", least
+    assert most.text == "rate is most with fs ext, work log", most
+    for others, wanted in (((70, 30, 110, 50, 90, 40), (True, True)), ((7, 8, 11, 5, 9, 6), (False, True)),
+                           ((7, 3, 11, 5, 12, 4), (True, False)), ((3, 11, 5, 9, 4, 7), (False, False)),
+                           ((None, 3, None, None, 9, 4), (True, False))):
+        other = table(others, say=extremes)
+        assert (least.holds(other), most.holds(other)) == wanted, others
+    nothing = table((None,) * 6, say=extremes)
+    assert not least.holds(nothing) and list(agreement._extremes(nothing, words)) == []
+
+
 def test_the_last_good_level():
     assert said((10, 10, 6, 4, 4.9, 9), say=LIMIT) == [
         "log: 6.00 MB/s with up to ext, 4.90 MB/s with xfs kinds.",

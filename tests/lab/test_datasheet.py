@@ -11,7 +11,7 @@ from flashemu_script import run
 
 from flashemu_lab.measurement import figures, schema
 from flashemu_lab.measurement.schema import Measurement, make_point
-from flashemu_lab.probe import speaking
+from flashemu_lab.probe import datasheet, speaking
 from flashemu_lab.probe.speaking import Sizes
 from flashemu_lab.probe.tests import unit_reads
 
@@ -204,6 +204,12 @@ def test_mistakes():
     bad("-o one.txt: expected a name that ends in .html", "datasheet", "one.json", "-o", "one.txt")
     bad("nope.json: No such file", "datasheet", "nope.json")
     assert lab("datasheet")[0] == 2
+
+
+def test_sizes_on_an_axis():
+    for count, wanted in ((1000, "1000"), (1023, "1023"), (1024, "1K"), (1536, "1.5K"), (65536, "64K"),
+                          (999 << 10, "999K"), (1 << 20, "1M"), (5 << 19, "2.5M"), (3 << 20, "3M")):
+        assert datasheet._short(count) == wanted, (count, datasheet._short(count))
 
 
 run(globals())

@@ -126,6 +126,21 @@ def test_bounds_hold():
         assert all((np.array(x) >= low).all() and (np.array(x) <= high).all() for x in places.kept)
 
 
+def test_steps_by_hand():
+    """Least squares of 2x - 8 and x + y - 6, and then of what a bound leaves to the other number."""
+    slopes, here, one = np.array([[2.0, 0.0], [1.0, 1.0]]), np.array([-8.0, -6.0]), np.ones(2)
+
+    def step(low, high, damping=0.0):
+        return descent._step(np.zeros(2), here, slopes, one, damping,
+                             (np.array(low), np.array(high))).tolist()
+    for found, wanted in ((step([-9, -9], [9, 9]), (4, 2)), (step([-9, -9], [1, 9]), (1, 5)),
+                          (step([-9, -9], [9, 1]), (4.2, 1)), (step([-9, -9], [1, 3]), (1, 3)),
+                          (step([0, 0], [0, 9]), (0, 6))):
+        assert np.allclose(found, wanted, atol=1e-9), (found, wanted)
+    # with half of each square more, and of 1/100 of the larger: 7.525 x + y = 22, x + 1.525 y = 6
+    assert np.allclose(step([-9, -9], [9, 9], 0.5), (27.55 / 10.475625, 23.15 / 10.475625))
+
+
 def test_an_error_keeps_the_slopes():
     residuals, truth, slopes = problem(1, False)
     one, asked = descent.Descent(), []

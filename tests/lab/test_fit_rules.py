@@ -30,6 +30,31 @@ def test_a_log_for_random_order_shows_in_merges():
     assert rules._random_log(c, 3, 4 * MIB, 16384) == 0
 
 
+def test_small_writes_are_asked_of_what_was_measured():
+    """A probe has a test for them, and flashbench only rows of them; each may find none."""
+    c = curves.Curves({n: {65536: 1e6} for n in (1, 2, 3)})
+    kept = rules.behaviour.small_write_from, rules.small_write, rules.zone
+    try:
+        for probed, by_row, zone, wanted in (
+                (2048, 8192, None, (2048, 3, 0, 0)), (None, 8192, None, (0, 0, 0, 0)),
+                (2048, 8192, (7, 5), (2048, 7, 7, 5)), (None, None, (7, 5), (16384, 7, 7, 5))):
+            rules.behaviour.small_write_from = lambda points, found=probed: found
+            rules.small_write = lambda rows, found=by_row: found
+            rules.zone = lambda rows, unit, found=zone: found
+            for procedure, how, small in (
+                    ("request", {"op": "write", "bs": 512, "start": 0, "stride": 0, "count": 1}, probed),
+                    ("flashbench-align", {"align": 4096, "bs": 512, "place": "on"}, by_row)):
+                point = [make_point(procedure, [1e6], **how)]
+                s = rules._segment(c, c, point, point, 512 * MIB, 32768, 4 * MIB)
+                got = s.small_write, s.small_log, s.zone_start, s.zone_units
+                odd = zone or (0, 0)
+                assert got == ((small or (16384 if zone else 0)), odd[1] + 2 if zone else 3 if small else 0,
+                               *odd), (procedure, got)
+                assert procedure != "request" or got == wanted, got
+    finally:
+        rules.behaviour.small_write_from, rules.small_write, rules.zone = kept
+
+
 def test_records_show_in_how_near_a_command_brings_the_next_merge():
     """Records of 32 KiB with a head: 4, 8 and 16 KiB take one, 32 KiB two, and 64 KiB three."""
     chunks = [4096 << i for i in range(6)]

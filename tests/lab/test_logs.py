@@ -12,6 +12,7 @@ from pathlib import Path
 
 from flashemu_lab.measurement import schema
 from flashemu_lab.measurement.importing import read_log
+from flashemu_lab.measurement.readers import crystaldiskmark
 
 LOGS = Path(TOP, "tests/data/logs")
 MIB = 1 << 20
@@ -246,6 +247,13 @@ def test_what_stands_in_front_of_a_line():
     check("ind-fio.txt", *both(53.4e6, 19.55e6, SEQ_1M))
     for name in ("arr-json.txt", "ind-json.txt", "wrap-json.txt"):
         check(name, *both(2.5e6, 1.6e6, RW4K))
+
+
+def test_units_of_crystaldiskmark():
+    """Of 1000, whatever Windows calls its own; in small letters, too."""
+    for unit, wanted in (("KB", 3250.0), ("MB", 3.25e6), ("GB", 3.25e9), ("kb", 3250.0), ("Mb", 3.25e6)):
+        assert crystaldiskmark._rate("3.25", unit) == wanted, unit
+    assert crystaldiskmark._rate("0.0005", "KB") == 0.5
 
 
 def test_agnostics():

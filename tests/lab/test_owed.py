@@ -3,7 +3,10 @@
 """What a device owes to its host: flashemu_lab.crash.owed, on conversations made by hand."""
 
 import os
+import re
 import sys
+from dataclasses import replace
+from types import SimpleNamespace
 
 from flashemu_lab_bench import LAB
 from flashemu_script import run
@@ -79,6 +82,49 @@ def test_nothing_is_owed_of_what_was_trimmed():
     again = trim + [("write", 3, 1, 80, 81, True, "b")]
     assert missing(again, [(3, "a")], 4, 80) == 0
     assert missing(again, [(3, "a")], 4, 81) == S
+
+
+def judged(*codes):
+    """What checks say that end so, each after a cut at 105 ns of WORK; the work is a made-up one."""
+    from flashemu_lab.crash import broken, checks, states, work
+    requests = [work.Request(i + 1, op, a * S, n * S, at, done, fua, 0)
+                for i, (op, a, n, at, done, fua, _) in enumerate(WORK)]
+    broken.read_trace = lambda trace: (requests, [work.Mark(1, 25, "half")])
+    state = states.State("4:2", 4, 115_000_000, 1, "", (), ((3 * S, S),), ())
+    requests[:] = [replace(r, arrival=r.arrival * 10**6, done=r.done * 10**6) for r in requests]
+    recording = SimpleNamespace(trace="", folder="f", work=SimpleNamespace(
+        profile="p", settings=(), seed=1, fs="", mount="", run="r", check="c"))
+    numbers = {"cuts": 7, "second_cuts": 2, "instants": 3, "states": 5, "cases": 8, "failed": 0, "dead": 0,
+               "unreadable": 0}
+    return broken, broken.Judged("1", recording, SimpleNamespace(numbers=numbers), [
+        checks.Verdict(state, checks.Told(code)) for code in codes], None, {"4:2": 1536})
+
+
+def test_what_a_check_could_not_tell_is_said():
+    for codes, told, first in (((0, 0), False, "No promise is broken in 2 states."),
+                               ((0, 125, 125), True, "No promise is broken in 1 state."),
+                               ((0, 9), False, "A promise is broken in 1 of 2 states."),
+                               ((125, 9, None, 9), True, "A promise is broken in 3 of 4 states.")):
+        broken, found = judged(*codes)
+        said = broken.sentences(found)
+        assert said[0] == first, said
+        unknown = [line for line in said if "could not tell" in line]
+        assert unknown == ([f"The check could not tell of {'2 states' if codes[0] == 0 else '1 state'}."]
+                           if told else []), unknown
+    assert "4:2" in said[2] and "(write of 1024 bytes at 1536)" in said[1] and "behind the mark 'half'" in said[1], said
+
+
+def test_the_page_says_what_has_become_of_each_request():
+    """At 115: a and b are durable, the flush is answered, and c has only arrived."""
+    broken, found = judged(0, 3)
+    page = broken.to_page(found)
+    rows = [re.findall(r"<td[^>]*>(.*?)</td>", row, re.S) for row in re.findall(r"<tr>(.*?)</tr>", page, re.S)]
+    rows = [[re.sub(r"<[^>]*>", "", cell).strip() for cell in row] for row in rows if len(row) == 9]
+    assert rows == [["1", "write", "1536", "1024", "10.000", "20.000", "yes", "yes", "there"],
+                    ["2", "write", "1536", "512", "30.000", "40.000", "yes", "yes", "there"],
+                    ["3", "flush", "0", "0", "50.000", "100.000", "yes", "no", "-"],
+                    ["4", "write", "1536", "1024", "110.000", "120.000", "no", "no", "512 bytes lost"]], rows
+    assert "<td>1536</td>" in page and "4:2" in page
 
 
 run(globals())

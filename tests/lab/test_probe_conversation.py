@@ -288,6 +288,19 @@ def test_times_of_this_machine():
     assert o["requests"] == 50 and max(k["in_flight"][1] for k in o["kinds"]) == 4, o
 
 
+def test_the_clock_of_this_machine():
+    """It goes on, several requests in flight mean something, and the file says nothing of it."""
+    clock = target.WallClock()
+    before = clock.now()
+    clock.rest(1000000)
+    assert clock.now() - before >= 1000000
+    assert not clock.stands_still and not clock.in_turn
+
+    class Tool:
+        version = "7"
+    assert session.made_by(Tool(), clock) == session.MADE_BY + "7" != session.made_by(Tool(), Clock())
+
+
 def test_names():
     write("mine", "x")
     with Server(*STICK):

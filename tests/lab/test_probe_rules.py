@@ -26,6 +26,23 @@ def across(unit, cost=10.0**9, log=10.0**8):
     return points
 
 
+def test_each_line_of_flashbench_has_a_point():
+    """Three lines of each size, of which the first is the largest power of 2 that 1/7 of the device
+    lets grow once more."""
+    class Tool:
+        def ask(self, *words):
+            return "# format\n" + "".join(f"0 read {1024 * k} 1024 stream={k + 1}\n" for k in range(6)) * 3
+
+    test = structure.align(Tool(), 8 * MIB)
+    wanted = [(align, place) for align in (2 * MIB, MIB) for place in ("pre", "on", "post")]
+    assert [(how["align"], how["place"]) for _, how in test.keys] == wanted
+    # the least of three rounds counts
+    times = [n * (k + 1) for n in (9000, 700, 8000) for k in range(6)]
+    points = structure.result(test, times)
+    assert [(dict(p.parameters)["align"], p.value) for p in points] == [
+        (align, 700.0 * (k + 1)) for k, (align, _) in enumerate(wanted)], points
+
+
 class Units:
     """A device of allocation units with some of them open, as far as the tests of `open_units` see it:
     each unit that has to be closed costs a merge."""
