@@ -15,7 +15,7 @@
  */
 #include "files.h"
 
-#include "verify/against.h"
+#include "verify/against/against.h"
 #include "tool.h"
 
 #include "obs/stats_json.h"

@@ -4,7 +4,7 @@
  */
 #include "output.h"
 #include "tool.h"
-#include "verify/against.h"
+#include "verify/against/against.h"
 #include "verify/kernel.h"
 #include "verify/page.h"
 #include "verify/plan.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "verify/against_percentiles.h"
+#include "verify/against/percentiles.h"
 
-#include "verify/against_take.h"
+#include "verify/against/take.h"
 
 #include <errno.h>
 #include <stdio.h>

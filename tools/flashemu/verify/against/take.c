@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The parameters of a point, as against_take.h says, and what the tests of several procedures share.
+ * The parameters of a point, as take.h says, and what the tests of several procedures share.
  */
-#include "verify/against_take.h"
+#include "verify/against/take.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -9,10 +9,10 @@
  *     row 0 (unit 0 of -f)    ns     ns  ns
  *     row 1
  */
-#include "verify/against.h"
+#include "verify/against/against.h"
 
-#include "verify/against_percentiles.h"
-#include "verify/against_series.h"
+#include "verify/against/percentiles.h"
+#include "verify/against/series.h"
 
 #include "verify/verify.h"
 

@@ -10,7 +10,7 @@
  * that of any other benchmark.  So is what is synced behind each write: the page cache has nothing
  * to gather.
  */
-#include "verify/against_take.h"
+#include "verify/against/take.h"
 
 #include "verify/verify.h"
 

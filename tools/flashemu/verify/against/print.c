@@ -5,9 +5,9 @@
  * whose error is at most 10 %.  Below a point stand its percentiles, about which there are two such
  * numbers of their own.
  */
-#include "verify/against.h"
+#include "verify/against/against.h"
 
-#include "verify/against_percentiles.h"
+#include "verify/against/percentiles.h"
 
 #include "tool.h"
 #include "verify/pair.h"

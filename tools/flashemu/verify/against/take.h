@@ -8,7 +8,7 @@
 #ifndef FLASHEMU_AGAINST_TAKE_H
 #define FLASHEMU_AGAINST_TAKE_H
 
-#include "verify/against.h"
+#include "verify/against/against.h"
 
 #define AGAINST_MAX_BYTES (UINT64_C(1) << 44)
 

@@ -7,7 +7,7 @@
 #ifndef FLASHEMU_AGAINST_SERIES_H
 #define FLASHEMU_AGAINST_SERIES_H
 
-#include "verify/against.h"
+#include "verify/against/against.h"
 
 /* Where request number k of a series begins: start + k * stride, modulo the requests that fit the
  * device. */

@@ -4,12 +4,12 @@
  *
  * A point of a procedure that nothing here can run is no mistake: a measurement has more than one
  * reader.  But a point of a procedure that is known must have its parameters.
- * What benchmarks print is in against_programs.c.
+ * What benchmarks print is in programs.c.
  */
-#include "verify/against.h"
+#include "verify/against/against.h"
 
-#include "verify/against_percentiles.h"
-#include "verify/against_take.h"
+#include "verify/against/percentiles.h"
+#include "verify/against/take.h"
 
 #include "verify/verify.h"
 

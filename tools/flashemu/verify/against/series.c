@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "verify/against_series.h"
+#include "verify/against/series.h"
 
 #include "verify/verify.h"
 

@@ -10,7 +10,7 @@
  * a profile.  So a search never has to start the program again, and never has to know beforehand
  * which sizes fit together.
  */
-#include "verify/against.h"
+#include "verify/against/against.h"
 
 #include "tool.h"
 #include "verify/plan.h"

@@ -9,7 +9,7 @@
 #ifndef FLASHEMU_AGAINST_PERCENTILES_H
 #define FLASHEMU_AGAINST_PERCENTILES_H
 
-#include "verify/against.h"
+#include "verify/against/against.h"
 #include "verify/verify.h"
 
 /* The times of a load; zeroed: nobody takes any. */
