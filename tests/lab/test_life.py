@@ -111,27 +111,6 @@ def test_greedy_cleaning_of_uniform_writes():
     assert abs(found.waf / law - 1) < 0.05, (found.waf, law)
 
 
-STRATEGIES = (("ssd-page", *FULL), ("ssd-page", *SMALL), ("ssd-page", "ftl.type=dftl", *FULL),
-              ("transcend8g", "nand.blocks_per_plane=128", "ftl.op=60%", "device.capacity=auto",
-               "device.used=0", "faults.spare_blocks=6"),
-              ("kingston512m", "nand.blocks_per_plane=64", "ftl.op=60%", "device.capacity=auto"),
-              ("flashfx4m",))
-
-
-def test_what_the_chip_writes_is_what_the_host_writes_times_waf():
-    """And erases are programs by whole blocks, for every strategy that can be steady."""
-    tool = Tool()
-    for profile, *settings in (*STRATEGIES, ("sandisk-su04g",)):
-        work = "gen:zipf,op=write,bs=4K,size=1M,count=300K"
-        c, found = steady_of(tool, profile, settings, work, 1000)
-        block = int(c.values["nand.pages_per_block"]) * card._bytes(c.values["nand.page_size"])
-        if c.values["nand.multiplane"] == "yes":
-            block *= int(c.values["nand.planes_per_die"])
-        erased = sum(p.blocks * p.rate for p in found.pools) * block
-        # A block may be given up before it is full, but never hold more than it has.
-        assert found.waf * 0.97 < erased < found.waf * 1.7, (profile, settings, erased, found.waf)
-
-
 def death(tool, profile, settings, work, cycles, spread):
     """The predicted life over that of a replay to death."""
     _, found = steady_of(tool, profile, settings, work, cycles)

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,9 +52,11 @@ int repeat_init(struct repeat *ret, const struct fe_device *dev, const char *wha
     ret->first = calloc(ret->n_blocks, sizeof *ret->first);
     ret->before = calloc(ret->n_blocks, sizeof *ret->before);
     ret->now = calloc(ret->n_blocks, sizeof *ret->now);
-    if (!ret->first || !ret->before || !ret->now) {
+    ret->valid = calloc(ret->n_blocks, sizeof *ret->valid);
+    if (!ret->first || !ret->before || !ret->now || !ret->valid) {
         repeat_fini(ret);
-        return fe_err_nomem(err, "wear of blocks", 3 * ret->n_blocks * sizeof *ret->now);
+        return fe_err_nomem(err, "wear of blocks",
+                            ret->n_blocks * (3 * sizeof *ret->now + sizeof *ret->valid));
     }
     repeat_begin(ret);
     return 0;
@@ -82,8 +85,10 @@ void repeat_fini(struct repeat *r)
     free(r->first);
     free(r->before);
     free(r->now);
+    free(r->valid);
     r->passes = NULL;
     r->first = r->before = r->now = NULL;
+    r->valid = NULL;
 }
 
 /* The write amplification of `width` passes together, behind which `width` x `back` others follow. */
@@ -146,8 +151,10 @@ static int end_pass(struct repeat *r, uint64_t requests, bool all, struct fe_err
     r->passes[r->n_passes++] = pass;
     r->begun = now;
     r->begun_at = programmed(r);
-    if (r->n_passes == 1 && !all)
+    if (r->n_passes == 1 && !all) {
         fe_device_get_blocks(r->dev, r->before);
+        r->whole_from = r->rounds + (requests != r->round_ended);
+    }
     return 0;
 }
 
@@ -162,8 +169,11 @@ int repeat_look(struct repeat *r, uint64_t requests, bool may_cut, struct fe_err
     r->together = together ? together : 1;
     r->reached = r->until_dead ? dead : together > 0;
     r->ended = dead || out || r->reached;
-    if (r->ended)
+    if (r->ended) {
         fe_device_get_blocks(r->dev, r->now);
+        if (fe_device_knows_valid(r->dev))
+            fe_device_get_valid(r->dev, 0, r->n_blocks, r->valid);
+    }
     return r->ended;
 }
 
@@ -173,6 +183,7 @@ int repeat_round(struct repeat *r, uint64_t requests, struct fe_err *err)
         return fe_err_set(err, EINVAL, "--until %s: the traces write nothing, so nothing wears",
                           r->until_dead ? "dead" : "steady");
     r->rounds++;
+    r->round_ended = requests;
     return repeat_look(r, requests, true, err);
 }
 
@@ -209,9 +220,11 @@ static int by_count(const void *a, const void *b)
     return (x->erases > y->erases) - (x->erases < y->erases);
 }
 
+/* Whether a block that rests holds data that never change. */
 static bool is_old(const struct repeat *r, uint32_t i)
 {
-    return r->first[i].programmed > 0 && r->now[i].cycles == r->first[i].cycles;
+    bool as_begun = r->first[i].programmed > 0 && r->now[i].cycles == r->first[i].cycles;
+    return as_begun || (r->rounds > r->whole_from && r->n_passes > 1 && r->valid[i] > 0);
 }
 
 /* The blocks in use, each with the erases since the first pass. */
@@ -225,10 +238,30 @@ static uint32_t count_blocks(const struct repeat *r, struct count *counts)
         uint32_t fills = erases + (b->programmed > 0) - (r->before[i].programmed > 0);
         bool rests = erases == 0 && fills == 0;
         if (b->state == FE_BLOCK_USED)
-            counts[n++] = (struct count){b->slc, rests, is_old(r, i), erases, fills};
+            counts[n++] = (struct count){b->slc, rests, rests && is_old(r, i), erases, fills};
     }
     qsort(counts, n, sizeof *counts, by_count);
     return n;
+}
+
+/* How alike the erases of blocks were in the first pass and behind it, as a correlation: 1 if each
+ * block keeps a rate of its own, about 0 if they differ by chance. */
+static double likeness(const struct repeat *r)
+{
+    double n = 0, x = 0, y = 0, xx = 0, yy = 0, xy = 0;
+
+    for (uint32_t i = 0; i < r->n_blocks; i++) {
+        double first = r->before[i].cycles - r->first[i].cycles;
+        double later = r->now[i].cycles - r->before[i].cycles;
+        if (r->now[i].state != FE_BLOCK_USED || later <= 0)
+            continue;
+        n++;
+        x += first, xx += first * first;
+        y += later, yy += later * later;
+        xy += first * later;
+    }
+    double both = (n * xx - x * x) * (n * yy - y * y);
+    return both > 0 ? (n * xy - x * y) / sqrt(both) : 0;
 }
 
 static json_t *blocks_json(const struct repeat *r)
@@ -256,8 +289,9 @@ json_t *repeat_json(const struct repeat *r)
 
     for (uint32_t i = 0; i < r->n_blocks; i++)
         spares += r->now[i].state == FE_BLOCK_SPARE;
-    return json_pack("{s:s, s:b, s:I, s:I, s:I, s:o, s:I, s:o}", "until",
+    return json_pack("{s:s, s:b, s:I, s:I, s:I, s:o, s:I, s:f, s:o}", "until",
                      r->until_dead ? "dead" : "steady", "reached", r->reached, "rounds",
                      (json_int_t)r->rounds, "pass_bytes", (json_int_t)r->pass_bytes, "together",
-                     (json_int_t)r->together, "passes", passes_json(r), "spares", (json_int_t)spares, "blocks", blocks_json(r));
+                     (json_int_t)r->together, "passes", passes_json(r), "spares",
+                     (json_int_t)spares, "likeness", likeness(r), "blocks", blocks_json(r));
 }

@@ -44,6 +44,9 @@ struct repeat {
     uint32_t n_blocks;
     struct fe_block_wear *first, *before, *now; /* as counting began, as the first pass ended, and
                                                    at the end */
+    uint16_t *valid;           /* pages of each block at the end */
+    uint64_t round_ended;      /* requests behind which the last round was over */
+    uint64_t whole_from;       /* the first round that began when the first pass had ended */
 };
 
 /* Prepares for a device whose statistics are at zero.  what: "steady" or "dead".  -EINVAL if it is
@@ -68,12 +71,15 @@ int repeat_round(struct repeat *r, uint64_t requests, struct fe_err *err);
  *
  *     {"until":"steady","reached":B,"rounds":N,"pass_bytes":N,"together":N,
  *      "passes":[{"requests":N,"host_bytes":N,"programmed":N,"erases":N,"device_ns":N}...],
- *      "spares":N,"blocks":[{"slc":B,"rests":B,"old":B,"erases":N,"fills":N,
+ *      "spares":N,"likeness":X,"blocks":[{"slc":B,"rests":B,"old":B,"erases":N,"fills":N,
  *      "blocks":N}...]}
  *
  * `blocks` counts the blocks in use that were erased so often since the first pass, or from the
  * beginning if there was one pass only, and have begun to hold data so often (fills).  One that rests
- * did neither.  An old one holds what it held when counting began. */
+ * did neither.  An old one holds what it held when counting began, or what a whole round did not
+ * write anew; others that rest are free, or hold only what is out of date.  `likeness` is how alike the
+ * erases of blocks were in the first pass and behind it: 1 if each keeps a rate of its own, about 0 if
+ * they differ by chance. */
 json_t *repeat_json(const struct repeat *r);
 
 #endif

@@ -13,10 +13,12 @@ What follows from that for the rest of a life:
 * Blocks that hold data that never change keep their cycles.  With static wear levelling they take
   part: each time that the others are that threshold of erases ahead, their data are moved.
 * Without wear levelling (ftl.wear_levelling=off) each block keeps its own rate.  So it does where
-  old data are refreshed, because their copies go to any block and lie there.  Counts of a short
-  time differ by chance as well, by as much as their mean if erases fall on blocks at random; what
-  they differ more by is taken for the rates' own.  Where the refresh writes more than the host,
-  blocks change their parts during a life, which is then up to a third longer.
+  the erases of a strategy that has none go to the same blocks in each pass, as a few free blocks
+  go round while data are written in order; and where old data are refreshed, because their copies
+  go to any block and lie there.  Counts of a short time differ by chance as well, by as much as
+  their mean if erases fall on blocks at random; what they differ more by is taken for the rates'
+  own.  Where the refresh writes more than the host, blocks change their parts during a life,
+  which is then up to a third longer.
 """
 
 from __future__ import annotations
@@ -30,6 +32,8 @@ from ..runs.run import Json
 from .card import Card
 from .lives import Pool
 
+# The correlation of two passes from which on blocks keep their own rates.
+LIKE = 0.5
 CACHE, BLOCKS = "the SLC cache", "the blocks"
 
 
@@ -81,8 +85,9 @@ def judge(result: Json, card: Card, name: str) -> Steady:
     blocks = r["blocks"]
     if card.values.get("ftl.slc_mode") == "static" and result["ftl"]["slc_folds"]:
         blocks = cache_marked(blocks, int(card.values["ftl.slc_blocks"]))
-    pools, cold = _pools(blocks, written, card, result["ftl"]["wear_moves"] > 0,
-                         result["ecc"]["corrected"] > 0)
+    own = result["ecc"]["corrected"] > 0 or (
+        r["likeness"] > LIKE and "ftl.wear_levelling" not in card.values)
+    pools, cold = _pools(blocks, written, card, result["ftl"]["wear_moves"] > 0, own)
     if not pools:
         raise LabError(f"{name} on {card.profile}: {result['records']} requests erase no block, so "
                        "nothing is known about its wear; --most N replays more")
@@ -122,10 +127,11 @@ def cache_marked(blocks: list[dict[str, Any]], size: int) -> list[dict[str, Any]
 
 
 def _pools(blocks: list[dict[str, Any]], written: float, card: Card,
-           moves: bool, refreshed: bool) -> tuple[list[Pool], int]:
+           moves: bool, own: bool) -> tuple[list[Pool], int]:
     """The pools that wear, and how many blocks do not; `written` bytes go with the erases, `moves`
-    says whether cold data were moved meanwhile, and `refreshed` whether bits had flipped."""
-    levelled = card.values.get("ftl.wear_levelling") != "off" and not refreshed
+    says whether cold data were moved meanwhile, and `own` whether blocks keep rates of their
+    own."""
+    levelled = card.values.get("ftl.wear_levelling") != "off" and not own
     pools = []
     cold = sum(b["blocks"] for b in blocks if b["rests"] and b["old"] and not b["slc"])
     for slc, name, cycles in ((True, CACHE, card.slc.cycles), (False, BLOCKS, card.blocks.cycles)):
