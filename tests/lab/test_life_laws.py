@@ -144,7 +144,7 @@ def test_chip_bytes_are_host_bytes_times_waf():
     for work in ("gen:zipf,op=write,bs=4K,size=8M,count=100M",
                  "gen:zipf,op=write,bs=4K,size=8M,count=100M,think=100ms"):
         conserved("ssd-page", SLC, work)
-    conserved("sandisk-su04g", ("device.capacity=600M", "nand.blocks_per_plane=1280"),
+    conserved("sandisk-su04g", ("device.capacity=500M", "nand.blocks_per_plane=1280"),
               "gen:zipf,op=write,bs=4K,size=1M,count=300K")
 
 
