@@ -121,9 +121,10 @@ def conserved(profile, settings, work):
     assert abs(found.waf * sum(p["host_bytes"] for p in last) / sum(p["programmed"] for p in last) - 1) \
         < 1e-9, what
     # Counted by blocks since the first pass: what they were erased is what passes say.
-    assert sum(b["blocks"] * b["erases"] for b in r["blocks"]) == sum(
+    planes = int(c.values["nand.planes_per_die"]) if c.values["nand.multiplane"] == "yes" else 1
+    assert planes * sum(b["blocks"] * b["erases"] for b in r["blocks"]) == sum(
         p["erases"] for p in r["passes"][len(r["passes"]) > 1:]), what
-    block = int(c.values["nand.pages_per_block"]) * o["nand"]["bytes_programmed"] // \
+    block = planes * int(c.values["nand.pages_per_block"]) * o["nand"]["bytes_programmed"] // \
         o["nand"]["page_programs"]
     erased = sum(p.blocks * p.rate for p in found.pools) * block
     # A block may be given up before it is full, but never hold more than it has.
