@@ -53,6 +53,30 @@ def places(picture, mark):
     return found
 
 
+def test_long_names_are_whole():
+    """A title that one line has no room for takes several, and so does the name of a row."""
+    title = "flash written for each byte of files, in multiples of the least: full colour is bad"
+    name = "written all over, but three tenths are unpartitioned"
+    short = charts.interval_chart("t", "years", [charts.Interval("n", 1.0, 2.0, 3.0, "tip")])
+    for picture in (
+            charts.interval_chart(title, "years", [charts.Interval(name, 1.0, 2.0, 3.0, "tip")]),
+            charts.share_chart(title, [(name, 0.5)]),
+            charts.heat_map(title, "x", ["p"], "y", ["r"], [[7.0]], [["1"]], False),
+            charts.bar_chart(replace(chart(Series("one", [1.0] * 4, ["t"] * 4, 0)), title=title))):
+        heads = places(picture, ("text", "head"))
+        assert " ".join(h[-1] for h in heads) == title and len(heads) == 2, heads
+        assert all(svg.text_width(h[-1], 13) < charts.WIDTH - 8 for h in heads), heads
+        high = [int(re.search(r'viewBox="0 0 460 (\d+)"', p)[1]) for p in (picture, short)]
+        if "years" in picture:
+            assert high[0] == high[1] + 17, high
+        if name in re.sub("</text>\n<text[^>]*>", " ", picture):
+            lines = [t for t in places(picture, ("text", "small")) if t[-1] in name]
+            assert [t[-1] for t in lines] == ["written all over, but three", "tenths are unpartitioned"]
+            assert lines[1][1] - lines[0][1] == 13
+        elif "bars" not in picture:
+            assert "\u2026" not in picture
+
+
 def chart(*series, log=False, least=0.0, top=100.0):
     return Chart("t", "size", ["a", "b", "c", "d"], "MB/s", list(series), log, least, top)
 

@@ -371,7 +371,8 @@ def test_what_is_refused():
         told = refusal(*words)
         assert said in told and "\n" not in told, (words, told)
     o = good_json("life", short, *ssd, "--every", "1h", *FULL)
-    assert o["sentence"].startswith("Without evidence, because a trace of 9 s stands for years: ")
+    assert o["sentence"].startswith("ssd-page lives "), o["sentence"]
+    assert o["sentence"].endswith("years), but without evidence: a trace of 9 s stands for years.")
 
 
 def test_words_of_works():

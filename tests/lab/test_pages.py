@@ -69,6 +69,7 @@ def test_a_page_that_is_bad_is_noticed():
         "below": ("</h1>", '</h1><div style="height:800px"></div>'),
         "long": ("</main>", '<div style="height:2500px"></div></main>'),
         "dumb": ("<title>ftl.op 10%", "<desc>ftl.op 10%"),
+        "cut": ("</th>", "\u00a0x" * 99 + "</th>"),
         "outside": ("svg text{", "svg text{letter-spacing:30px;")}
     for old, _ in planted.values():
         assert old in text, old

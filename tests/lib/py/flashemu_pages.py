@@ -32,6 +32,11 @@ function behind(e) {
   return "rgb(255, 255, 255)";
 }
 const root = document.documentElement, texts = [], outside = [];
+const opened = {high: root.scrollHeight,
+  figure: document.querySelector(".top .rows, .top svg").getBoundingClientRect().bottom};
+document.querySelectorAll("details").forEach(d => d.open = true);  // what is folded is looked at, too
+const cut = [...document.querySelectorAll("table")].map(t => t.parentElement)
+  .filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.textContent.trim().slice(0, 40));
 for (const e of document.querySelectorAll("body *")) {
   const own = [...e.childNodes].some(n => n.nodeType == 3 && n.data.trim());
   if (!own || e.closest("title, script, style")) continue;
@@ -50,7 +55,7 @@ const marks = [...document.querySelectorAll("svg rect, svg circle, svg polygon")
 parent.postMessage(JSON.stringify({
   width: innerWidth, scroll: Math.max(root.scrollWidth, document.body.scrollWidth),
   dark: matchMedia("(prefers-color-scheme:dark)").matches, outside: outside,
-  high: root.scrollHeight, figure: document.querySelector(".top .rows, .top svg").getBoundingClientRect().bottom,
+  ...opened, cut: cut,
   small: texts.sort((a, b) => a.size - b.size)[0],
   pale: [...texts].sort((a, b) => a.contrast - b.contrast)[0],
   marks: marks.length, dumb: marks.filter(e => !e.querySelector("title")?.textContent).length,
@@ -65,6 +70,7 @@ def faults(got, width, dark):
         # On a desk the figure that answers is seen at once, and the rest is at most three screens.
         "below": width < WIDTHS[0] or got["figure"] <= SCREEN,
         "long": width < WIDTHS[0] or got["high"] <= 3 * SCREEN,
+        "cut": width < WIDTHS[0] or got["cut"] == [],  # a table that is not whole
         "small": got["small"]["size"] >= SMALLEST_TEXT,
         "pale": got["pale"]["contrast"] >= LEAST_CONTRAST,
         "marks": got["marks"] > 0, "dumb": got["dumb"] == 0, "outside": got["outside"] == []}

@@ -167,33 +167,40 @@ static void cell_text(const struct figure *figure, double value, double most,
 }
 
 /* A row, if a file has the figure.  A cell is the value, and a bar for its share of the largest.
-   The best value of at least two that differ as printed is bold: a reader could not see why one
-   of two equal numbers should be the better one. */
-static void compare_row(FILE *out, const struct figure *figure, const struct report_figures *files,
+   The best value is bold if the text of no other cell is the same: a reader could not see why one of
+   two equal numbers should be the better one.  Returns whether one is bold. */
+static bool compare_row(FILE *out, const struct figure *figure, const struct report_figures *files,
                         int n)
 {
-    char best[FE_ROUNDED_MAX], worst[FE_ROUNDED_MAX], text[FE_ROUNDED_MAX];
+    char best[FE_ROUNDED_MAX], text[FE_ROUNDED_MAX];
     double least = INFINITY, most = 0;
+    int n_best = 0, n_known = 0;
 
     for (int i = 0; i < n; i++) {
         least = fmin(least, value_of(&files[i], figure)); /* passes over NAN */
         most = fmax(most, value_of(&files[i], figure));
     }
     if (most == 0)
-        return;
+        return false;
     cell_text(figure, figure->more_is_better ? most : least, most, best);
-    cell_text(figure, figure->more_is_better ? least : most, most, worst);
+    for (int i = 0; i < n; i++) {
+        cell_text(figure, value_of(&files[i], figure), most, text);
+        n_best += strcmp(text, best) == 0;
+        n_known += isfinite(value_of(&files[i], figure));
+    }
+    bool bold = n_best == 1 && n_known > 1;
     fprintf(out, "<tr><th>%s</th>", figure->name);
     for (int i = 0; i < n; i++) {
         double value = value_of(&files[i], figure);
         cell_text(figure, value, most, text);
-        fprintf(out, strcmp(best, worst) && !strcmp(text, best) ? "<td><b>%s</b>" : "<td>%s", text);
+        fprintf(out, bold && strcmp(text, best) == 0 ? "<td><b>%s</b>" : "<td>%s", text);
         if (isfinite(value))
             fprintf(out, "<i class=\"bar %s\" style=\"width:%.0f%%\"></i>", figure->class,
                     100 * value / most);
         fputs("</td>", out);
     }
     fputs("</tr>\n", out);
+    return bold;
 }
 
 void report_compare(FILE *out, const struct report_figures *files, int n)
@@ -222,10 +229,11 @@ void report_compare(FILE *out, const struct report_figures *files, int n)
         fputs("</th>", out);
     }
     fputs("</tr>\n", out);
+    bool bold = false;
     for (size_t k = 0; k < sizeof figures / sizeof figures[0]; k++)
-        compare_row(out, &figures[k], files, n);
-    fputs("</table></div>\n<p>The best value of a row is bold.  A bar is the share of the "
-          "largest.</p>\n", out);
+        bold |= compare_row(out, &figures[k], files, n);
+    fprintf(out, "</table></div>\n<p>%sA bar is the share of the largest.</p>\n",
+            bold ? "What is better than all others is bold.  " : "");
 }
 
 /* --- the page --- */

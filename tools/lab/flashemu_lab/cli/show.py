@@ -8,10 +8,11 @@ import math
 import textwrap
 from collections import Counter
 from dataclasses import asdict
+from typing import Sequence
 
 from ..advise import filesystems
 from ..advise.workloads import ABOUT, WORKLOADS
-from ..core.units import number
+from ..core.units import alike
 from ..experiment.agreement import Ranges, ranges, split
 from ..experiment.choice import paste
 from ..experiment.conclusion import conclusion
@@ -52,15 +53,13 @@ def describe(e: Experiment, stored: int) -> str:
     return "\n".join(parts) + "\n"
 
 
-def _value(row: Row, measure: str, spread: Ranges) -> str:
-    """A value with its spread."""
-    value = row.values.get(measure)
-    if value is None:
-        return "-"
-    if row.levels not in spread:
-        return number(value)
-    low, high = spread[row.levels]
-    return f"{number(value)} ({number(low)} to {number(high)})"
+def _column(shown: Sequence[Row], measure: str, spread: Ranges) -> list[str]:
+    """The values of rows, which are alike, each with its spread."""
+    told = alike([row.values.get(measure) for row in shown])
+    for i, row in enumerate(shown):
+        if row.levels in spread and row.values.get(measure) is not None:
+            told[i] += " ({} to {})".format(*alike(spread[row.levels]))
+    return told
 
 
 def summary(table: Table) -> str:
@@ -96,11 +95,12 @@ def _rows(table: Table, most: int) -> str:
         head.append("theory")
     cells = [head]
     reasons = Counter(row.message for row in table.rows if row.message)
-    for row in table.rows[:most]:
-        values = [_value(row, m.name, spread.get(m.name, {})) for m in e.measures]
-        if e.law:
-            values.append("-" if row.theory is None else number(row.theory))
-        cells.append([*row.levels, *values,
+    shown = table.rows[:most]
+    columns = [_column(shown, m.name, spread.get(m.name, {})) for m in e.measures]
+    if e.law:
+        columns.append(alike([row.theory for row in shown]))
+    for i, row in enumerate(shown):
+        cells.append([*row.levels, *(column[i] for column in columns),
                       *([row.message if reasons[row.message] == 1 else "failed"]
                         if row.message else [])])
     widths = [max(len(line[i]) for line in cells) for i in range(len(head))]

@@ -46,20 +46,20 @@ def _interval(p: Prediction) -> str:
 
 def first(p: Prediction) -> str:
     """The sentence that stands first."""
-    doubt = f"Without evidence, because {listed(list(p.doubts))}: " if p.doubts else ""
+    doubt = f", but without evidence: {listed(list(p.doubts))}" if p.doubts else ""
     if p.work.health and any(low >= 1 for low, _ in p.work.health.used.values()):
         when = f", within {span(p.median)}" if p.work.age else ""
         return f"This device has used up the life that it is rated for{when}."
     if p.work.before:
-        text = (f"at the pace between its two readings, this device lives {_interval(p)} from the "
+        text = (f"At the pace between its two readings, this device lives {_interval(p)} from the "
                 f"second one on, most likely {span(p.median)}")
     elif not p.card:
-        text = (f"at the pace of its first {span(p.work.age / 86400 / 365.25)}, this device lives "
+        text = (f"At the pace of its first {span(p.work.age / 86400 / 365.25)}, this device lives "
                 f"{_interval(p)}, most likely {span(p.median)}")
     else:
         text = (f"{p.card.profile} lives {span(p.median)} under {p.work.name} "
                 f"(8 of 10 such cards {_interval(p)})")
-    return doubt + (text[0].upper() + text[1:] if not doubt and not p.card else text) + "."
+    return f"{text}{doubt}."
 
 
 def more(p: Prediction) -> list[str]:
@@ -213,8 +213,13 @@ def page(answers: Sequence[Prediction], what_ifs: Sequence[Row], refused: Sequen
                              [[n.what, n.value, n.source] for n in base.assumed]))
     parts.append(plain_table("Do it again", f"Made by {made_by}.", [("command", False)],
                              [[c] for c in base.commands]))
-    return document("life", f"How long does it live under {base.work.name}?", base.work.title,
+    return document("life", _title(base), base.work.title,
                     sentences(base), parts, _lives(answers, what_ifs))
+
+
+def _title(p: Prediction) -> str:
+    who = f"does {p.card.profile}" if p.card else "does this device"
+    return f"How long {who} live under {p.work.name}?"
 
 
 def _lives(answers: Sequence[Prediction], what_ifs: Sequence[Row]) -> str:

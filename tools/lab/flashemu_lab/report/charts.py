@@ -8,6 +8,7 @@ letters are never too small to read.
 from __future__ import annotations
 
 import math
+import textwrap
 from dataclasses import dataclass
 from typing import Callable, Sequence
 
@@ -17,6 +18,9 @@ from . import svg
 WIDTH = 460.0
 _LEFT, _RIGHT, _BOTTOM, _PLOT = 52.0, 12.0, 44.0, 190.0
 _SLOPE = 35.0  # degrees, of names that have no room side by side
+_TITLE = 56    # letters of a title that one line has room for
+_LINE = 17.0   # from one line of a title to the next
+_SMALL = 7.0   # how wide a small letter is on a phone, which draws it larger
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,25 @@ class Chart:
     log: bool
     least: float
     top: float
+
+
+def _under(title: str, height: float, parts: list[str], name: str = "") -> str:
+    """The picture of parts that begin below a title of one line.  A longer title takes more lines,
+    and moves them down."""
+    lines = textwrap.wrap(title, _TITLE)
+    down = _LINE * max(len(lines) - 1, 0)
+    if down:
+        parts = [f'<g transform="translate(0 {down:.0f})">', *parts, "</g>"]
+    heads = [svg.text(8, 16 + _LINE * i, line, "head") for i, line in enumerate(lines)]
+    return svg.picture(WIDTH, height + down, title or name, heads + parts)
+
+
+def _row_name(x: float, y: float, words: str, wide: float) -> list[str]:
+    """The name of a row, which ends at x and has `wide` units: in two small lines if it must."""
+    if svg.text_width(words) <= wide:
+        return [svg.text(x, y, words, "", "end")]
+    lines = textwrap.wrap(words, int(wide / _SMALL), max_lines=2, placeholder="\u2026")
+    return [svg.text(x, y - 6 + 13 * i, line, "small", "end") for i, line in enumerate(lines)]
 
 
 def _legend(series: list[Series], y: float, bars: bool) -> tuple[list[str], float]:
@@ -94,10 +117,8 @@ def _ticks(chart: Chart) -> list[float]:
 
 
 def _frame(chart: Chart, bars: bool) -> tuple[list[str], Callable[[float], float], float]:
-    """Title, legend, grid and labels; the y of a value; and the y of the axis."""
-    parts = [svg.text(8, 16, chart.title, "head")]
-    legend, top = _legend(chart.series, 36, bars)
-    parts += legend
+    """Legend, grid and labels; the y of a value; and the y of the axis."""
+    parts, top = _legend(chart.series, 36, bars)
     parts.append(svg.text(8, top, chart.y_name, "faint small"))
     top += 12
     ticks = _ticks(chart)
@@ -157,7 +178,7 @@ def line_chart(chart: Chart) -> str:
         if not one.theory:
             marks += [svg.mark(one.colour, x, y, f"f{one.colour}", tip) for x, y, tip in points]
     parts += lines + marks
-    return svg.picture(WIDTH, base + _BOTTOM, chart.title or chart.y_name, parts)
+    return _under(chart.title, base + _BOTTOM, parts, chart.y_name)
 
 
 def bar_chart(chart: Chart) -> str:
@@ -185,7 +206,7 @@ def bar_chart(chart: Chart) -> str:
                 y = place(expected)
                 parts.append(svg.line(x, y, x + width, y, "theory"))
         parts += _whiskers(one, lambda i: _LEFT + (i + 0.5) * slot + shift + width / 2, place)
-    return svg.picture(WIDTH, base + _BOTTOM, chart.title or chart.y_name, parts)
+    return _under(chart.title, base + _BOTTOM, parts, chart.y_name)
 
 
 def heat_map(title: str, x_name: str, x_labels: list[str], y_name: str, y_labels: list[str],
@@ -204,7 +225,7 @@ def heat_map(title: str, x_name: str, x_labels: list[str], y_name: str, y_labels
     low, high = (scale(min(known)), scale(max(known))) if known else (0.0, 1.0)
     cell = (WIDTH - left - _RIGHT) / len(x_labels)
     height = 28.0 if len(y_labels) <= 8 else 21.0 if len(y_labels) <= 20 else 16.0
-    parts = [svg.text(8, 16, title, "head"), svg.text(8, 36, y_name, "faint small")]
+    parts = [svg.text(8, 36, y_name, "faint small")]
     top = 44.0
     for r, row in enumerate(values):
         y = top + r * height
@@ -230,11 +251,11 @@ def heat_map(title: str, x_name: str, x_labels: list[str], y_name: str, y_labels
     if every > 1 and cell >= 14:
         names, height = _names_below(x_labels, [left + (i + 0.5) * cell for i in range(
             len(x_labels))], base)
-        return svg.picture(WIDTH, base + height, title, parts + names)
+        return _under(title, base + height, parts + names)
     parts += [svg.text(left + (i + 0.5) * cell, base + 15, label, "", "middle")
               for i, label in enumerate(x_labels) if i % every == 0]
     parts.append(svg.text((left + WIDTH - _RIGHT) / 2, base + 34, x_name, "faint", "middle"))
-    return svg.picture(WIDTH, base + 42, title, parts)
+    return _under(title, base + 42, parts)
 
 
 def _names_below(labels: list[str], places: list[float], base: float) -> tuple[list[str], float]:
@@ -252,17 +273,15 @@ def share_chart(title: str, rows: list[tuple[str, float]], of: str = "of the var
     """A bar for each share of 1; `of` tells the pointer what it is a share of."""
     wide = min(max([svg.text_width(name) for name, _ in rows] + [60]), 196)
     left = wide + 14
-    parts = [svg.text(8, 16, title, "head")]
+    parts: list[str] = []
     room = WIDTH - left - 6 - svg.text_width("100.0 %") - _RIGHT
     for i, (name, share) in enumerate(rows):
         words = f"{100 * share:.1f} %"
         y = 30 + i * 26
-        fitting = int(wide / svg.text_width("x")) - 1
-        shown = name if svg.text_width(name) <= wide else name[:fitting] + "\u2026"
-        parts.append(svg.text(left - 8, y + 14, shown, "", "end"))
+        parts += _row_name(left - 8, y + 14, name, wide)
         parts.append(svg.box(left, y, max(room * share, 1), 19, "f0", f"{name}: {words} {of}"))
         parts.append(svg.text(left + room * share + 6, y + 14, words))
-    return svg.picture(WIDTH, 30 + len(rows) * 26 + 6, title, parts)
+    return _under(title, 30 + len(rows) * 26 + 6, parts)
 
 
 @dataclass(frozen=True)
@@ -280,7 +299,6 @@ def interval_chart(title: str, x_name: str, rows: Sequence[Interval]) -> str:
     """A bar from the least to the largest value of each row with a line at the middle one, on a
     logarithmic scale.  The first row has a colour of its own: it is the one that was asked for."""
     wide = min(max(svg.text_width(row.name) for row in rows), 196)
-    fitting = int(wide / svg.text_width("x")) - 1
     left, top, height = wide + 14, 30.0, 26.0
     ticks = svg.log_ticks(min(row.least for row in rows), max(row.most for row in rows))
     low, high = math.log(ticks[0]), math.log(ticks[-1])
@@ -289,7 +307,7 @@ def interval_chart(title: str, x_name: str, rows: Sequence[Interval]) -> str:
     def place(value: float) -> float:
         return left + (WIDTH - _RIGHT - 14 - left) * (math.log(value) - low) / (high - low)
 
-    parts = [svg.text(8, 16, title, "head")]
+    parts: list[str] = []
     sparse = len(ticks) > 7
     for tick in ticks:
         if sparse and abs(math.log10(tick) - round(math.log10(tick))) > 1e-6:
@@ -298,10 +316,9 @@ def interval_chart(title: str, x_name: str, rows: Sequence[Interval]) -> str:
         parts.append(svg.text(place(tick), base + 17, _short(tick), "faint", "middle"))
     for i, row in enumerate(rows):
         y = top + height * i
-        shown = row.name if svg.text_width(row.name) <= wide else row.name[:fitting] + "\u2026"
-        parts.append(svg.text(left - 8, y + 17, shown, "", "end"))
+        parts += _row_name(left - 8, y + 17, row.name, wide)
         parts.append(svg.box(place(row.least), y + 5, place(row.most) - place(row.least), 16,
                              f"f{1 if i else 0}", row.tip))
         parts.append(svg.line(place(row.middle), y + 2, place(row.middle), y + 24, "middle"))
     parts.append(svg.text((left + WIDTH - _RIGHT) / 2, base + 36, x_name, "faint", "middle"))
-    return svg.picture(WIDTH, base + 44, title, parts)
+    return _under(title, base + 44, parts)

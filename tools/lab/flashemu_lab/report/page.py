@@ -13,12 +13,12 @@ import itertools
 from markupsafe import Markup
 
 from ..core.text import listed
-from ..core.units import number
+from ..core.units import alike, number
 from ..experiment.agreement import split
 from ..experiment.choice import paste
 from ..experiment.conclusion import conclusion, decisions
 from ..experiment.spec import Experiment
-from ..experiment.table import Row, Table
+from ..experiment.table import Table
 from . import html
 from .figures import Drawn, draw
 
@@ -104,21 +104,17 @@ def _heads(e: Experiment) -> list[tuple[str, bool]]:
     return [*found, ("the command that repeats the run", False)]
 
 
-def _row(e: Experiment, row: Row) -> list[str]:
-    def text(value: float | None) -> str:
-        return "-" if value is None else number(value)
-    cells = [*row.levels]
-    for m in e.measures:
-        cells.append(text(row.values.get(m.name)))
-        if e.law and e.law_measure == m.name:
-            cells.append(text(row.theory))
-    return [*cells, html.part("again", row.command, row.message)]
-
-
 def _rows(table: Table) -> Markup:
+    """All runs; the numbers of a column are alike."""
     e = table.experiment
-    return fold(f"All {len(table.rows)} runs",
-                html.table(_heads(e), [_row(e, row) for row in table.rows]))
+    columns: list[list[str]] = []
+    for m in e.measures:
+        columns.append(alike([row.values.get(m.name) for row in table.rows]))
+        if e.law and e.law_measure == m.name:
+            columns.append(alike([row.theory for row in table.rows]))
+    return fold(f"All {len(table.rows)} runs", html.table(_heads(e), [
+        [*row.levels, *(column[i] for column in columns),
+         html.part("again", row.command, row.message)] for i, row in enumerate(table.rows)]))
 
 
 def _checks(table: Table) -> Markup:
@@ -126,7 +122,7 @@ def _checks(table: Table) -> Markup:
     if not table.checks:
         return Markup()
     e = table.experiment
-    rows = [[*row.levels, measure.label, number(replayed), number(full),
+    rows = [[*row.levels, measure.label, *alike([replayed, full]),
              f"{100 * (full / replayed - 1):+.1f} %"]
             for measure in e.measures
             for row, replayed, full in table.differences(measure.name)]
