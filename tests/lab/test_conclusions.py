@@ -5,6 +5,7 @@ garbage in the rows that must not matter."""
 
 import itertools
 import math
+from types import SimpleNamespace
 
 from flashemu_lab_bench import FLASHEMU  # noqa: F401
 from flashemu_script import run
@@ -350,6 +351,31 @@ max_transfer = 120K
 [ftl]
 unit_size = 4M
 """
+
+
+def test_which_replays_are_tried_with_a_host_that_thinks():
+    """One recording, which has pauses and is not replayed with them already; six of many."""
+    def found(text, limit):
+        assert limit == 7
+        return SimpleNamespace(recording=SimpleNamespace(thinks=[5] if "t" in text else []), pace=float("p" in text))
+
+    def run(key, *requests):
+        return SimpleNamespace(key=lambda: key, canonical="c", requests=[
+            SimpleNamespace(kind=kind, text=text) for kind, text in requests])
+    kept = host_time.recordings.operand, host_time.longest_command, host_time._paced
+    host_time.recordings.operand, host_time.longest_command = found, lambda canonical: 7
+    host_time._paced = lambda run: run.key() + " paced"
+    try:
+        runs = [run("a", ("recording", "t")), run("b", ("recording", "tp")), run("c", ("recording", "")),
+                run("d", ("recording", "p")), run("e", ("generator", "t")), run("a", ("recording", "t")),
+                run("f", ("recording", "t"), ("recording", "t")), run("g", ("recording", "t"))]
+        assert [(one.key(), paced) for one, paced in host_time.pairs(runs)] == [
+            ("a", "a paced"), ("g", "g paced")]
+        many = [run(str(n), ("recording", "t")) for n in range(13)]
+        assert [one.key() for one, _ in host_time.pairs(many)] == ["0", "3", "6", "9", "12"]
+        assert len(host_time.pairs(many[:12])) == 6 and host_time.pairs([]) == []
+    finally:
+        host_time.recordings.operand, host_time.longest_command, host_time._paced = kept
 
 
 def test_measurements_that_are_tried():

@@ -169,6 +169,21 @@ def test_a_step_of_reads_across():
     assert unit_reads.step_from(reads(lambda align: 90 if align == 2 * MIB else 5, aligns)) is None
 
 
+def test_a_step_needs_two_rows_on_each_side():
+    """One row that takes longer, or one that does not, may be chance."""
+    four = [KIB << i for i in range(8, 12)]     # 256 KiB to 2 MiB
+
+    def step(at, aligns):
+        return unit_reads.step_from(reads(lambda align: 50 if align >= at else 5, aligns))
+    assert step(MIB, four) == (MIB, 50e3, 5e3)
+    assert step(512 * KIB, four) is None and step(2 * MIB, four) is None
+    assert step(MIB, four[:3]) is None and step(MIB, four[1:]) is None
+    # behind 64 MiB rows count only where there are fewer than two without them
+    far = [MIB << i for i in range(3, 8)]       # 8 to 128 MiB
+    assert step(64 * MIB, far) == (64 * MIB, 50e3, 5e3)
+    assert step(128 * MIB, [*far, 256 * MIB]) is None
+
+
 def test_reads_across_of_a_card():
     write("card.txt", CARD)
     good("import", "card.txt", "-o", "card.json")

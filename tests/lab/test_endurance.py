@@ -8,12 +8,15 @@ import importlib.util
 import json
 import math
 import os
+from types import SimpleNamespace
 
 import numpy as np
 from flashemu_lab_bench import FLASHEMU, TOP, write
 from flashemu_script import ended, run
 
+from flashemu_lab.core.errors import LabError
 from flashemu_lab.life import endurance as table
+from flashemu_lab.life import what_if, works
 
 LOADER = importlib.machinery.SourceFileLoader("endurance", os.path.join(TOP, "tools/endurance"))
 SPEC = importlib.util.spec_from_loader("endurance", LOADER)
@@ -108,6 +111,35 @@ def test_a_static_leveller_keeps_blocks_together():
         ahead.append(wear["max"] - wear["mean"])
     assert abs(ahead[1] - ahead[0]) < 25, ahead
     assert abs((mean + ahead[1]) / mean / (most / mean) - 1) < 0.01
+
+
+def test_how_much_a_day_is_said():
+    """Bytes of each day take the place of how often a work happens, and of what was assumed about it."""
+    rest = works.Number("start", "63 sectors", "given")
+    work = works.Work("w", "W", (("", "rec:x"),), rounds=24.0, per_day=3.0, doubts=("d",),
+                      assumed=(works.Number("the work happens", "every h", "assumed"), rest))
+    found = works._given_amount(work, works.Told(per_day=5e9))
+    assert (found.per_day, found.rounds, found.doubts, found.requests) == (5e9, 0, (), work.requests)
+    assert found.assumed == (works.Number("bytes a day", "5e+09", "given"), rest)
+    assert works._given_amount(work, works.Told(every=7.0)) == work
+    try:
+        works._given_amount(work, works.Told(per_day=5e9, every=7.0))
+        raise AssertionError("both are taken")
+    except LabError as e:
+        assert str(e) == "w: --every and --per-day both say how much there is a day"
+
+
+def test_shares_of_a_card_that_were_written():
+    """Of 10 000 000 bytes in whole pages of 4 KiB, whatever was said of them before."""
+    card = SimpleNamespace(capacity=10_000_000, profile="p", settings=("seed=3", "device.used=7"))
+    kept, what_if.cards.look = what_if.cards.look, lambda tool, *found: (tool, *found)
+    try:
+        told = list(what_if.shares("tool", card, 2031))
+    finally:
+        what_if.cards.look = kept
+    assert [found for _, found in told] == [
+        ("tool", "p", ("seed=3", f"device.used={4096 * pages}"), 2031) for pages in (2441, 2197, 1708)]
+    assert [name.split()[-2] for name, _ in told] == ["over", "is", "are"], told
 
 
 run(globals())

@@ -207,6 +207,66 @@ def test_changes_for_the_better_are_made_together():
         assert one.left == 0
 
 
+def test_what_is_in_the_way_is_passed_over():
+    """The second of three changes cannot be made with the first, and the third can."""
+    def errors(keys):
+        return [0.1 - 0.01 * (keys["link.max_transfer"] == "65536") - 0.04 * (keys.get("cache.size") == "16384")] * 4
+    better = [begun(replace(SEGMENT, **change), error) for change, error in (
+        ({"limit": 64 << 10}, 0.09), ({"limit": 120 << 10}, 0.095), ({"cache": 16384}, 0.096))]
+    both = replace(SEGMENT, limit=64 << 10, cache=16384)
+    for tried, wanted in ((set(), both), ({both}, better[0].structure)):
+        one = search.Search(Formula(errors), MEASURED, [1.0] * 4)
+        one.grant(5)
+        assert one._together(begun(SEGMENT, 0.1), better, tried).structure == wanted
+        assert both in tried and one.left == 5 - (wanted == both)
+
+
+def test_what_a_search_does_not_look_at():
+    """Other units where only tests in order tell, and another limit where it is told."""
+    one = search.Search(Formula(lambda keys: [0.1] * 4), MEASURED, [1.0] * 4)
+    s, other = as_in_order(replace(SEGMENT, group=2)), replace(SEGMENT, group=2, page=8192)
+    assert {n.unit for n in one.near(s)} == {MIB, 2 * MIB, 4 * MIB}
+    assert {n.open_linear for n in one.near(s)} > {2, 3, 4}
+    one.assumes = True
+    near = one.near(s, [other, s, replace(other, unit=MIB)])
+    assert {(n.unit, n.group) for n in near} == {(2 * MIB, 2)} and s not in near
+    assert len(near) == len(set(near)) > 20 and all(n == as_in_order(n) for n in near)
+    assert as_in_order(other) in near
+    one._limited = True
+    assert {n.open_linear for n in one.near(s)} == {3} and len(one.near(s)) > 10
+
+
+def test_times_get_slopes_once_before_neighbours_get_times():
+    """Where no neighbour is better: new slopes, then each neighbour with times of its own, and then
+    nothing is left to try."""
+    one, climb = search.Search(Formula(far), MEASURED, [1.0] * 4), search.Climb(begun(SEGMENT, 0.1))
+    near = [replace(SEGMENT, page=8192), replace(SEGMENT, cache=16384)]
+    descents = []
+
+    def descend(fit, *_):
+        descents.append(fit.structure)
+        return replace(fit, error=0.1)
+    one.near, one._first_better, one._descend = lambda s, others=(): near, lambda *_: None, descend
+    assert [one._step(climb) for _ in range(4)] == [True, True, True, False]
+    assert descents == [SEGMENT, *near] and climb.settled and climb.fit.structure == SEGMENT
+
+
+def test_what_a_descent_has_reached_is_kept():
+    """When the budget ends in it; if it has reached nothing, what there was."""
+    one, fit = search.Search(Formula(far), MEASURED, [1.0] * 4), begun(SEGMENT, 0.5)
+    for best, wanted in ((begun(SEGMENT, 0.25), 0.25), (None, 0.375)):
+        for end in (lambda: one.times(fit, 3), lambda: one.sharpened(fit)):
+            steps = iter((begun(SEGMENT, 0.375), search.Stopped(best)))
+
+            def descend(_fit, *_, **__):
+                step = next(steps)
+                if isinstance(step, search.Stopped):
+                    raise step
+                return step
+            one._descend = descend
+            assert end().error == wanted, (best, end)
+
+
 def other_values(s, *names):
     """What the neighbours have for these numbers of a structure, if they have another one."""
     def of(n):

@@ -256,6 +256,19 @@ def test_a_guest_sees_no_host():
     assert json.loads(Path("seen.json").read_text())[0]["marks"][0]["name"] == "seen"
 
 
+def test_which_kernel_is_wanted():
+    kept, timed.Timed = timed.Timed, lambda tool: ("timed", tool)
+    try:
+        for engine, wanted in (("timed", ("timed", 7)), ("tcg", None), ("uml", None), (None, None)):
+            os.environ.pop("FLASHEMU_VM_ENGINE", None)
+            if engine:
+                os.environ["FLASHEMU_VM_ENGINE"] = engine
+            assert timed.timed_if_wanted(7) == wanted, engine
+    finally:
+        os.environ.pop("FLASHEMU_VM_ENGINE", None)
+        timed.Timed = kept
+
+
 def test_room_for_a_guest():
     """Its memory is in /dev/shm if that has room, else where the life is."""
     free = {"/dev/shm": 64 << 20, "here": 10 << 30}

@@ -249,6 +249,13 @@ def test_what_stands_in_front_of_a_line():
         check(name, *both(2.5e6, 1.6e6, RW4K))
 
 
+def test_an_object_that_nobody_knows_is_skipped():
+    """It is told with its place and its lines, and no reader of lines takes it for its own."""
+    log = read_log(b'first\n{"hello": [1, 2],\n "b": {"c": 3}}\nlast\n', "x.log")
+    assert log.lines == 4 and not log.points and not log.left
+    assert log.skipped == ("first", "2 lines of JSON from line 2 on", "last"), log.skipped
+
+
 def test_units_of_crystaldiskmark():
     """Of 1000, whatever Windows calls its own; in small letters, too."""
     for unit, wanted in (("KB", 3250.0), ("MB", 3.25e6), ("GB", 3.25e9), ("kb", 3250.0), ("Mb", 3.25e6)):

@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 from flashemu_lab_bench import LAB
@@ -98,6 +99,38 @@ def judged(*codes):
                "unreadable": 0}
     return broken, broken.Judged("1", recording, SimpleNamespace(numbers=numbers), [
         checks.Verdict(state, checks.Told(code)) for code in codes], None, {"4:2": 1536})
+
+
+def test_why_a_server_does_not_start():
+    """The first line that it says, whatever follows; and its exit code if it says nothing."""
+    from flashemu_lab.core.errors import LabError
+    from flashemu_lab.crash import work
+    os.mkdir("bin")
+    os.environ["PATH"] = f"{os.getcwd()}/bin:{os.environ['PATH']}"
+    for script, wanted in (("echo 'nbdkit: error: no such key' >&2; echo more >&2; exit 3", "no such key"),
+                           ("echo one line >&2; exit 1", "one line"), ("exit 9", "nbdkit: exit code 9")):
+        with open("bin/nbdkit", "w", encoding="utf-8") as f:
+            f.write(f"#!/bin/sh\n{script}\n")
+        os.chmod("bin/nbdkit", 0o755)
+        try:
+            with work._serving(["x"], Path(".")):
+                raise AssertionError("it has started")
+        except LabError as e:
+            assert str(e) == wanted, (script, e)
+
+
+def test_the_last_words_of_a_guest():
+    """What the guest said that was started last, not one before it."""
+    from flashemu_lab.crash.mounted import Mounted
+    guests = SimpleNamespace(_folder=Path("."), _boots=3)
+    for n, text in enumerate(("zero\n", "one\n", "", "three\n")):
+        os.mkdir(f"boot{n}")
+        Path(f"boot{n}/said").write_text(text, encoding="utf-8")
+    for boots, wanted in ((1, "zero"), (2, "one"), (3, "without a word")):
+        guests._boots = boots
+        assert Mounted._last_words(guests) == wanted, boots
+    Path("boot2/said").write_text("first\nKernel panic\n", encoding="utf-8")
+    assert Mounted._last_words(guests) == "Kernel panic"
 
 
 def test_what_a_check_could_not_tell_is_said():

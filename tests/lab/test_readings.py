@@ -221,4 +221,13 @@ def test_two_tables_of_flashbench():
     assert [p.value for p in points(fat)] == [6e6, 5e6, 8e6, 7e6]
 
 
+def test_what_is_no_object_is_tried_so_often():
+    """2000 beginnings of objects that are none take a moment, and a log of them no hours."""
+    good = '{"a": {"b": 1}}'
+    for count, found in ((1, True), (1999, True), (2000, False), (2600, False)):
+        log = read_log(("[{x\n" * count + good).encode(), "log")
+        assert (log.skipped[-1] == f"1 lines of JSON from line {count + 1} on") == found, (count, log.skipped[-1])
+        assert len(log.skipped) == log.lines == count + 1
+
+
 run(globals())
