@@ -262,7 +262,7 @@ def test_the_page_is_made_again():
 def test_wrong_use():
     e = env()
     bad("a crash needs a device: a profile such as transcend8g", "crash", env=e)
-    bad("--filesystem ext5: allowed: ext4, ", *TWO[:2], "--filesystem", "ext4,ext5", env=e)
+    bad("--fs ext5: allowed: ext4, ", *TWO[:2], "--filesystem", "ext4,ext5", env=e)
     bad("--workload x: allowed: files, log, database", *TWO[:2], "--workload", "x", env=e)
     bad("--size 5: allowed: at least 1M", *TWO[:2], "--size", "5", env=e)
     bad("--cut x: expected PROFILE:FILESYSTEM:WORKLOAD:SEED:NUMBER", "crash", "--cut", "x", env=e)

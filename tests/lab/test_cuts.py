@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import re
+import resource
 import subprocess
 import sys
 import xml.etree.ElementTree as xml
@@ -202,6 +203,48 @@ def test_a_check_that_cannot_tell():
     assert code == 0 and json.loads(out)["unknown"] > 3, (code, out, err)
 
 
+def writes(*lines):
+    """A program that does this with the device h."""
+    write("writes.py", "\n".join(["import nbd, os, subprocess", "h = nbd.NBD()",
+                                  "h.connect_uri(os.environ['FLASHEMU_URI'])", *lines]) + "\n")
+    return f"{sys.executable} {os.path.abspath('writes.py')}"
+
+
+def test_a_work_that_never_flushes():
+    run_ = writes("for i in range(20): h.pwrite(bytes([i + 1]) * 4096, i * 4096)")
+    words = ("crash", *DEVICE, "--run", run_, "--check", "true", "--second", "0", "-o", "out")
+    told = "The work has never flushed, and wrote nothing with FUA: the device owes nothing of it."
+    assert told in good(*words).splitlines()
+    writes("h.pwrite(bytes(4096), 0)", "h.flush()")
+    assert told not in good(*words).splitlines()
+    writes("h.pwrite(bytes(4096), 0, nbd.CMD_FLAG_FUA)")
+    assert told not in good(*words).splitlines()
+
+
+def test_nothing_is_judged():
+    """2, and 125 for `git bisect`, which must not take it for an answer."""
+    dead = ("no state is left to judge", *DEVICE, "faults.power_cut=dead:100%", "--work", "log",
+            "--second", "0", "--cuts", "12")
+    none = ("--bisect needs a judge: --check CMD", *DEVICE, "--run", program("work"))
+    never = ("the check could not tell of any state", *DEVICE, "--work", "log", "--cuts", "9", "--second",
+             "0", "--jobs", "1", "--check", "test ! -e asked || exit 125; touch asked")
+    for told, *words in (dead, none, never):
+        code, _, err = lab("crash", *words, "-o", "out", "--bisect")
+        assert code == 125 and err.splitlines() == ["flashemu-lab: " + told], (words, code, err)
+    assert lab("crash", *dead[1:], "-o", "out")[0] == 2
+
+
+def test_a_device_larger_than_memory():
+    """32 GB: neither it nor a state of it is ever in memory or on the disk as a whole."""
+    run_ = writes("for i in range(3):", "    h.pwrite(b'x' * 4096, i * 10 ** 10 // 4096 * 4096)",
+                  "    h.flush()")
+    subprocess.run([sys.executable, LAB, "crash", "raspberrypi32g", "device.used=0", "--run", run_, "--check",
+                    "true", "--second", "0", "--cuts", "5", "-o", "out"], check=True,
+                   env=dict(os.environ, FLASHEMU=FLASHEMU), stdout=subprocess.DEVNULL)
+    assert 0 < resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < 512 << 10, "KiB of the largest process"
+    assert sum(f.stat().st_blocks for f in Path("out").iterdir()) < 4096
+
+
 def test_the_recipe():
     counter = os.path.join(os.path.dirname(LAB), "../../docs/recipes/counter.py")
     code, out, err = lab("crash", *DEVICE, "--run", f"{sys.executable} {counter} work", "--check",
@@ -232,7 +275,7 @@ def test_mistakes():
     bad("--run and --work are two works", "crash", *DEVICE, *work, "--work", "log")
     bad("no profile of that name", "crash", "nosuch", *work, "-o", "out")
     bad("--check needs --run", "crash", "ssd-page", *check)
-    bad("--filesystem is for cuts under a filesystem", "crash", *DEVICE, *work, "--filesystem", "xfs")
+    bad("--within is for some cuts under a filesystem", "crash", *DEVICE, *work, "--within", "9")
     bad("work.json: No such file", "crash", "--state", "x:1:end", "-o", "nowhere")
     assert lab("crash", *DEVICE, *work, "--check", "exit 7", "-o", "out", "--bisect")[0] == 125
     assert lab("crash", "--bisect", "--no-such-option")[0] == 125
@@ -246,10 +289,46 @@ def test_a_check_that_hangs_on_what_it_does_not_understand():
     assert not alive("12345.5")
 
 
-def test_a_full_disk():
+def test_a_folder_that_cannot_be_written():
     code, _, err = lab("crash", *DEVICE, "--run", program("work"), "--check", program("check"), "-o",
                        "/proc/nothing")
     assert code == 2 and err.count("\n") == 1 and "/proc/nothing" in err, (code, err)
+
+
+def small_disk(size, where, *words):
+    """`crash` with a folder of a disk of this size: the output, or where TMPDIR is."""
+    os.makedirs("disk", exist_ok=True)
+    place = "-o disk/out" if where == "out" else "-o out"
+    tmp = "" if where == "out" else "TMPDIR=$PWD/disk "
+    p = subprocess.run(["unshare", "-rm", "sh", "-c", f"mount -t tmpfs -o size={size} tmpfs disk && "
+                        f'{tmp}exec "$@" {place}', "-", sys.executable, LAB, "crash", *DEVICE, "--store",
+                        "store", "--second", "0", *words], encoding="utf-8", check=False,
+                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(os.environ, FLASHEMU=FLASHEMU))
+    return p.returncode, p.stderr.splitlines()
+
+
+def test_full_disks():
+    """While the work is recorded, while states and their images are made, while a check writes, and
+    while the failing state is written: one line, and never a verdict that the disk has decided."""
+    if subprocess.run(["unshare", "-rm", "true"], stderr=subprocess.DEVNULL, check=False).returncode:
+        return
+    head = "import nbd, os, subprocess\nh = nbd.NBD()\nh.connect_uri(os.environ['FLASHEMU_URI'])\n"
+    write("put.py", head + "for i in range(22):\n    h.pwrite(os.urandom(4096), i * 4096)\n"
+          "    if i < 20: continue\n    h.flush()\n    subprocess.run([os.environ['FLASHEMU'], 'ctl', "
+          "os.environ['FLASHEMU_CONTROL'], 'mark', 'x'], check=True, stdout=subprocess.DEVNULL)\n")
+    write("fill.py", head + "for i in range(16): h.pwrite(os.urandom(1 << 20), i << 20)\n")
+    one = 'test "$(wc -l <"$FLASHEMU_MARKS")" != 1'
+    for size, where, check, told in (
+            ("32k", "out", one, "trace-data=.*: requests are missing at the end of the recording"),
+            ("144k", "out", one, "disk/out/broken.img: .*"),
+            ("4k", "tmp", one, "/.*/states.*"),
+            ("24k", "tmp", one, "/.*/image: .*"),
+            ("8m", "tmp", f"{sys.executable} {os.path.abspath('fill.py')}", "nbdkit: file.*: error: pwrite: .*")):
+        code, err = small_disk(size, where, "--run", f"{sys.executable} {os.path.abspath('put.py')}",
+                               "--check", check, "--cuts", "all" if where == "out" else "12")
+        err = [line for line in err if line.startswith("flashemu-lab: ")]  # and not those of put.py
+        assert code == 2 and len(err) == 1 and re.fullmatch(f"flashemu-lab: {told}", err[0]), (size, err)
+        assert "No space left on device" in err[0], err
 
 
 def test_kill_leaves_nothing_running():

@@ -48,6 +48,28 @@ def test_what_is_the_same_is_not_written():
     assert os.stat("disk").st_mtime == 1
 
 
+def test_a_full_disk_is_no_fault_of_the_filesystem():
+    from flashemu_lab.core.errors import LabError
+    from flashemu_lab.crash import checks, mounted
+
+    class Room:
+        f_bavail, f_frsize = 255, 4096
+
+    judge = mounted.Mounted.__new__(mounted.Mounted)
+    judge._folder = Path("here")
+    real, os.statvfs = os.statvfs, lambda path: Room
+    try:
+        for code, room, refused in ((0, 255, False), (1, 255, True), (None, 255, True), (1, 256, False)):
+            judge._judged = lambda *words, code=code: checks.Told(code)
+            Room.f_bavail = room
+            try:
+                assert judge.run(Path("x"), Path("image"), [], ()).code == code and not refused
+            except LabError as e:
+                assert refused and str(e).startswith("here: No space left on device, so nobody"), e
+    finally:
+        os.statvfs = real
+
+
 def said(kind, text):
     """What the script makes of the output of a check."""
     with open(SCRIPT, encoding="utf-8") as f:
@@ -111,6 +133,16 @@ def test_mount_options_of_each_filesystem():
     assert mounts_of(["f:a"], ["ext4"]) == {"ext4": "f:a"}, "a colon that follows no filesystem"
 
 
+def test_a_mount_option_that_was_meant():
+    from flashemu_lab.crash import choices
+    assert set(choices._OPTIONS) == {"", *choices.RECORDED}
+    for fs, options, meant in (("ext4", "noatime,nobarier", "; nobarier; did you mean nobarrier?"),
+                               ("ext4", "daat=journal", "; daat; did you mean data?"),
+                               ("xfs", "wsinc", "; wsinc; did you mean wsync?"),
+                               ("vfat", "noatime,data=journal", ""), ("btrfs", "barrier=0", "")):
+        assert choices.meant_options(fs, options) == meant, (fs, options)
+
+
 def test_mistakes():
     bad("--work nosuch: allowed: files, log", "crash", "ssd-page", "--fs", "ext4", "--work", "nosuch")
     bad("--run and --work are two works", "crash", "ssd-page", "--fs", "ext4", "--work", "log",
@@ -123,7 +155,17 @@ def test_mistakes():
         "--mount", "xfs:nobarrier")
     bad("--mount noatime: ext4 has mount options already", "crash", "ssd-page", "--fs", "ext4,vfat",
         "--mount", "ext4:nobarrier", "--mount", "noatime")
-    bad("--filesystem is for cuts", "crash", "ssd-page", "--fs", "ext4", "--filesystem", "xfs")
+    bad("--filesystem is the older name", "crash", "ssd-page", "--fs", "ext4", "--filesystem", "xfs")
+    for option in ("--fs", "--filesystem"):  # both names, on both ways
+        bad("--fs zfs: allowed: ext4, xfs, btrfs, ", "crash", "ssd-page", option, "zfs", "--work", "log")
+        bad("--fs zfs: allowed: ext4, ext4-nojournal, ", "crash", "ssd-page", option, "zfs", "--workload",
+            "log")
+    bad("--fs ext5: allowed: ext4, xfs, btrfs, f2fs, vfat, exfat, ntfs, ntfs3; did you mean ext4?",
+        "crash", "ssd-page", "--fs", "ext5")
+    bad("; did you mean replace?", "crash", "ssd-page", "--fs", "ext4", "--work", "relpace")
+    bad("; did you mean updater?", "crash", "ssd-page", "--work", "udpater")
+    bad("--mount exr4:noatime: there is no filesystem exr4; did you mean ext4?", "crash", "ssd-page",
+        "--fs", "ext4", "--mount", "exr4:noatime")
     bad("a recording needs one device", "crash", "--fs", "ext4")
 
 

@@ -29,7 +29,7 @@ for group in o["groups"]:
 PY
 crash | cmp - "$tmp/json" ||
     fail "the stored results are others"
-lab_crash raspberrypi32g cache.mode=on --filesystem ext4,f2fs,vfat,exfat --workload files,log \
+lab_crash raspberrypi32g cache.mode=on --fs ext4,f2fs,vfat,exfat --workload files,log \
     --within 100 >"$tmp/card" ||
     fail "a cut on a card has no result: $(cat "$tmp/card")"
 python3 - "$tmp/card" <<'PY'

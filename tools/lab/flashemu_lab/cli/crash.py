@@ -19,6 +19,7 @@ from typing import Callable
 from ..core.errors import LabError
 from ..core.files import can_write, make_folder, write_whole
 from ..core.progress import Note, Progress
+from ..core.text import meant
 from ..core.units import quantity
 from ..crash import broken, checks, choices, mounted, plain, power_cuts, results, states, work
 from ..runs.expression import parse_profile
@@ -27,25 +28,31 @@ from ..runs.store import default_folder
 from . import engines
 from .run import say_stopped
 
-# Options of the other way to crash, with their defaults.
-_OTHERS = {"filesystem": "ext4,f2fs,vfat,exfat", "workload": "files", "within": 300,
-           "size": "512M", "cut": [], "again": False}
+# Options of the other way to crash, and those that this one has alone.
+_SAMPLED = ("workload", "within", "cut", "again")
+_OWN = ("check", "mount", "file", "junit", "bisect", "subsets", "strict")
 
 
 def _is_own(arguments: argparse.Namespace) -> bool:
-    """Whether the command line means this way.  LabError if it means both."""
-    if arguments.run or arguments.state or arguments.fs or arguments.work:
-        for name, default in _OTHERS.items():
-            if getattr(arguments, name) != default:
-                raise LabError(f"--{name} is for cuts under a filesystem in a virtual machine, and "
-                               "not for --run, --work, --fs and --state")
+    """Whether the command line means this way.  LabError if it means both.  Both have --fs, which
+    was called --filesystem."""
+    sampled = [name for name in _SAMPLED if getattr(arguments, name)]
+    extra = [name for name in _OWN if getattr(arguments, name)]
+    if arguments.fs and arguments.filesystem:
+        raise LabError("--filesystem is the older name of --fs: give one of them")
+    named = arguments.fs or arguments.filesystem
+    own = arguments.run or arguments.state or arguments.work or \
+        (not sampled and (arguments.fs or arguments.filesystem and extra))
+    if own and sampled:
+        raise LabError(f"--{sampled[0]} is for some cuts under a filesystem, and not for --run, "
+                       "--work and --state")
+    if own:
+        arguments.fs = named
         return True
-    for name in ("check", "junit", "bisect", "subsets", "strict"):
-        if getattr(arguments, name):
-            raise LabError(f"--{name} needs --run CMD, --work NAME, --fs NAME, or --state ID")
-    for name in ("mount", "file"):
-        if getattr(arguments, name):
-            raise LabError(f"--{name} needs --fs NAME")
+    if extra:
+        raise LabError(f"--{extra[0]} needs --fs NAME" if extra[0] in ("mount", "file") else
+                       f"--{extra[0]} needs --run CMD, --work NAME, --fs NAME, or --state ID")
+    arguments.filesystem = named or choices.USUAL
     return False
 
 
@@ -56,9 +63,14 @@ def _crash_own(arguments: argparse.Namespace) -> int:
                        "than 0")
     if arguments.strict and not arguments.subsets:
         raise LabError("--strict needs --subsets N")
+    if arguments.bisect and arguments.run and not (arguments.check or arguments.fs):
+        raise LabError("--bisect needs a judge: --check CMD")
     if arguments.junit:
         can_write(arguments.junit)
-    return _again(arguments) if arguments.state else _record(arguments)
+    try:
+        return _again(arguments) if arguments.state else _record(arguments)
+    except OSError as e:  # such as a full disk, which says nothing about what was judged
+        raise LabError(f"{e.filename or tempfile.gettempdir()}: {e.strerror}") from None
 
 
 def _kept_in(arguments: argparse.Namespace) -> Path:
@@ -68,6 +80,7 @@ def _kept_in(arguments: argparse.Namespace) -> Path:
 def _works(arguments: argparse.Namespace, tool: Tool) -> dict[str, work.Work]:
     """What the command line asks for, by name: each device, and on it each filesystem."""
     settings = tuple(word for word in arguments.operands if "=" in word)
+    settings += (f"size={arguments.size}",) if arguments.size else ()
     profiles = [str(Path(word).absolute()) if "/" in word or word.endswith(".ini") else word
                 for word in arguments.operands if "=" not in word]
     if not profiles:
@@ -117,7 +130,7 @@ def _commands(arguments: argparse.Namespace, usual: str, known: dict[str, str],
         return arguments.run, arguments.check
     name = arguments.work or usual
     if name not in known:
-        raise LabError(f"--work {name}: allowed: {', '.join(known)}")
+        raise LabError(f"--work {name}: allowed: {', '.join(known)}{meant(name, known)}")
     run, check = commands_of(name)
     return run, arguments.check or check
 
@@ -154,8 +167,9 @@ def _record(arguments: argparse.Namespace) -> int:
         write_whole(arguments.output / "index.html", broken.to_overview(all_judged))
     unjudged = [name for name, one in told.items() if one.code == 2]
     if unjudged and not any(one.code == 1 for one in told.values()):
-        raise LabError(f"{unjudged[0]}: the check could not tell of any state" if len(works) > 1
-                       else "the check could not tell of any state")
+        why = "the check could not tell of any state" if told[unjudged[0]].judged.verdicts else \
+            "no state is left to judge"
+        raise LabError(f"{unjudged[0]}: {why}" if len(works) > 1 else why)
     return max(one.code % 2 for one in told.values())
 
 
@@ -238,7 +252,8 @@ def _tell(arguments: argparse.Namespace, tool: Tool, recording: work.Recording,
     strictly = arguments.strict and any(v.word == "broken" for v in any_device)
     if judged.broken or found.numbers["failed"] or strictly:
         return _Told(judged, 1)
-    return _Told(judged, 2 if verdicts and not judged.of("kept") else 0)
+    is_judged = bool(recording.work.check or recording.work.fs)
+    return _Told(judged, 2 if is_judged and not judged.of("kept") else 0)
 
 
 def _again(arguments: argparse.Namespace) -> int:
@@ -278,8 +293,9 @@ def crash(arguments: argparse.Namespace) -> int:
         return _crash_own(arguments)
     tool, store = Tool(), engines.store_of(arguments)
     cuts = {cut.key(): cut for cut in power_cuts.plan(
-        tool, arguments.operands, arguments.filesystem, arguments.workload, arguments.cuts or 5,
-        arguments.seed, arguments.within, arguments.size, arguments.cut)}
+        tool, arguments.operands, arguments.filesystem, arguments.workload or "files",
+        arguments.cuts or 5, arguments.seed, arguments.within or 300, arguments.size or "512M",
+        arguments.cut)}
     outcomes: dict[str, Outcome] = {}
     for key, cut in cuts.items():
         if arguments.again:

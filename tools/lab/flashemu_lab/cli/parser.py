@@ -8,7 +8,6 @@ the parser at each press of the tabulator.
 from __future__ import annotations
 
 import argparse
-import difflib
 import os
 import re
 import sys
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Callable, NoReturn
 
 from ..advise import workloads
+from ..core.text import meant
 from ..core.units import quantity
 from ..crash import choices
 from ..experiment.bounds import MOST_RUNS, MOST_SETS
@@ -54,8 +54,7 @@ class _Parser(argparse.ArgumentParser):
             return ""
         names = list(commands(self)) if typed[1] else [
             option for action in self._actions for option in action.option_strings]
-        near = difflib.get_close_matches(typed[1] or typed[2], names, 1)
-        return f"; did you mean {near[0]}?" if near else ""
+        return meant(typed[1] or typed[2], names)
 
 
 def _bytes(text: str) -> int:
@@ -260,19 +259,19 @@ def _add_crash(add: Add) -> None:
     c = add("crash", "cut the power under filesystems, in a virtual machine")
     c.add_argument("operands", metavar="PROFILE|KEY=VALUE", nargs="*",
                    help="devices, and keys that are set for all of them")
-    c.add_argument("--filesystem", metavar="NAME,...", default="ext4,f2fs,vfat,exfat",
-                   help=f"which of {', '.join(choices.FILESYSTEMS)} (ext4,f2fs,vfat,exfat)")
-    c.add_argument("--workload", metavar="NAME,...", default="files",
-                   help=f"which of {', '.join(choices.WORKLOADS)} (files)")
+    c.add_argument("--filesystem", metavar="NAME,...", default="", help="the older name of --fs")
+    c.add_argument("--workload", metavar="NAME,...", default="",
+                   help=f"some cuts only, under {', '.join(choices.WORKLOADS)} (files); --fs is "
+                   f"then of {', '.join(choices.FILESYSTEMS)} ({choices.USUAL})")
     c.add_argument("--cuts", metavar="N|all", type=_cuts, default=0,
                    help="power cuts for each device, filesystem and workload (5); with --run of "
                    "all instants (all)")
     c.add_argument("--seed", metavar="N", type=number(0, MOST_SEED), default=1,
                    help="of the cuts' places (1)")
-    c.add_argument("--within", metavar="N", type=number(1), default=300,
-                   help="each cut is within this many writes to the device (300)")
-    c.add_argument("--size", metavar="SIZE", default="512M",
-                   help="use so much of a larger device (512M)")
+    c.add_argument("--within", metavar="N", type=number(1), default=0,
+                   help="with --workload: each cut is within this many writes to the device (300)")
+    c.add_argument("--size", metavar="SIZE", default="",
+                   help="use so much of a larger device (512M with --workload)")
     c.add_argument("--cut", metavar="ID", action="append", default=[],
                    help="do only this cut, by its id")
     c.add_argument("-o", "--output", metavar="DIR", type=Path,

@@ -19,6 +19,12 @@ def counted(number: int, word: str) -> str:
     return f"{number} {word if number == 1 else word + 's'}"
 
 
+def meant(word: str, known: Collection[str]) -> str:
+    """What stands behind a name that is unknown, if it is near to one that is known."""
+    near = difflib.get_close_matches(word, known, 1)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
 def allowed(word: str, known: Collection[str]) -> str:
     """What stands behind a name that is unknown: all known ones if they are few, or those near to
     it, or how many there are."""

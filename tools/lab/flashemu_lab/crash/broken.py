@@ -109,6 +109,10 @@ def sentences(judged: Judged) -> list[str]:
     told += [f"In {counted(count, 'state')}, and that is no fault: {_NOTES.get(note, note)}."
              for note, count in notes_of(judged).items()]
     told += _without_device(judged)
+    requests, marks = read_trace(judged.recording.trace)
+    if not any(r.op == "flush" or r.fua for r in requests):
+        told.append("The work has never flushed, and wrote nothing with FUA: the device owes "
+                    "nothing of it.")
     if not judged.verdicts:
         return told
     unknown = len(judged.of("unknown"))
@@ -116,7 +120,6 @@ def sentences(judged: Judged) -> list[str]:
         told.append(f"The check could not tell of {counted(unknown, 'state')}.")
     if not judged.broken:
         return [f"No promise is broken in {counted(len(judged.of('kept')), 'state')}.", *told]
-    requests, marks = read_trace(judged.recording.trace)
     first = judged.broken[0]
     return [f"A promise is broken in {len(judged.broken)} of {len(judged.verdicts)} states.",
             f"The earliest cut: {_place(first.state, requests, marks)}; {first.reason()}.",

@@ -25,7 +25,7 @@ from typing import Callable, Protocol
 from ..core.errors import LabError
 from ..runs.program import Tool
 from .states import Data, Enumerated, Image, State
-from .work import Mark, Recording, read_trace, run_beside
+from .work import Mark, Recording, messages, read_trace, run_beside
 
 CANNOT_TELL = 125
 
@@ -151,10 +151,10 @@ class Check:
         words += ["file", str(image), "cow-block-size=4096"]
         if unreadable:
             words += [f"ddrescue-mapfile={folder / 'map'}"]
-        with (folder / "said").open("w+b") as said:
+        with (folder / "said").open("w+b") as said, messages() as errors:
             code = run_beside(words, self.command, {"FLASHEMU_MARKS": str(told),
                                                     "FLASHEMU": str(self.tool.path)},
-                              self.timeout_s, said)
+                              self.timeout_s, errors, said)
             said.seek(0)
             text = said.read().decode(errors="replace")
         if self.loud:
@@ -172,6 +172,7 @@ class Checker:
                  found: Enumerated) -> None:
         requests, self._marks = read_trace(recording.trace)
         self._last, self._folder, self._judge = len(requests), folder, judge
+        self._command = recording.work.check
         self._image = Image(folder / "image", found.numbers["capacity"], requests,
                             Data(recording.data), found.data)
 
@@ -186,13 +187,15 @@ class Checker:
         then it is wrong itself."""
         self._image.advance(self._last)
         told = self._judge.run(self._folder, self._image.path, self._marks, ())
+        name = f"--check {shlex.quote(self._command)}" if told.kind == "check" and told.code else \
+            self._judge.name
         if told.code in (126, 127):
-            raise LabError(f"{self._judge.name}: is no program that can be executed")
+            raise LabError(f"{name}: is no program that can be executed")
         if told.code is None:
-            raise LabError(f"{self._judge.name}: took too long on the state without a power cut")
+            raise LabError(f"{name}: took too long on the state without a power cut")
         if told.code:
             why = told.reason().removeprefix("the check ")
-            raise LabError(f"{self._judge.name}: {why} on the state without a power cut, so it "
+            raise LabError(f"{name}: {why} on the state without a power cut, so it "
                            "would find a fault where there is none")
 
     def close(self) -> None:

@@ -14,6 +14,7 @@ and the next state boots another one.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import socket
@@ -30,6 +31,7 @@ from ..core.files import make_folder
 from ..kernel import machine
 from ..runs.program import Tool
 from .checks import CANNOT_TELL, Told
+from .choices import meant_options
 from .work import Mark, Recording, Work
 
 MOUNTED = "flashemu: mounted"
@@ -37,6 +39,7 @@ _BLOCK, _CHUNK = 4096, 1 << 18  # a chunk and its copy stay in the processor's c
 _SECTOR = 512
 _BOOT_S = 300.0
 _MIB = "512"  # of a guest's memory
+_LEAST_ROOM = 1 << 20
 
 
 def named_works() -> dict[str, str]:
@@ -70,7 +73,8 @@ def record_mounted(work: Work, folder: Path, tool: Tool, timeout_s: float) -> Re
         if code != machine.DIED:
             break
     if code:
-        raise LabError(f"the work on {work.fs} was not recorded: {last}")
+        hint = meant_options(work.fs, work.mount) if last.startswith("mount: ") else ""
+        raise LabError(f"the work on {work.fs} was not recorded: {last}{hint}")
     recording.save()
     return recording
 
@@ -98,6 +102,7 @@ def _record_once(recording: Recording, scripts: Path, tool: Tool,
                 lines = said.read().decode(errors="replace").splitlines()
         finally:
             server.end()
+        recording.check_end((place / "log").read_text(encoding="utf-8", errors="replace"))
     return code, lines[-1].removeprefix("FAIL: ") if lines else f"exit code {code}"
 
 
@@ -138,8 +143,9 @@ class Disk:
             return
         for i in range(0, length, _BLOCK):
             ours = self._ours[i:min(i + _BLOCK, length)]
-            if ours != self._theirs[i:i + len(ours)]:
-                os.pwrite(target, ours, at + i)
+            if ours != self._theirs[i:i + len(ours)] and \
+                    os.pwrite(target, ours, at + i) != len(ours):
+                raise LabError(f"{self.path}: {os.strerror(errno.ENOSPC)}")
 
 
 @contextmanager
@@ -241,7 +247,17 @@ class Mounted:
 
     def run(self, _folder: Path, image: Path, marks: list[Mark],
             unreadable: tuple[tuple[int, int], ...]) -> Told:
-        """What the kernel makes of an image with these marks."""
+        """What the kernel makes of an image with these marks.  LabError if the host has no room for
+        what the guest writes, which would look like a fault."""
+        told = self._judged(image, marks, unreadable)
+        there = os.statvfs(self._folder)
+        if told.code != 0 and there.f_bavail * there.f_frsize < _LEAST_ROOM:
+            raise LabError(f"{self._folder}: {os.strerror(errno.ENOSPC)}, so nobody can say what "
+                           "the guest has met")
+        return told
+
+    def _judged(self, image: Path, marks: list[Mark],
+                unreadable: tuple[tuple[int, int], ...]) -> Told:
         if self._guest and self._guest.process.poll() is not None:
             self.close()  # it has gone on purpose, after its answer
         self._disk.become(image)

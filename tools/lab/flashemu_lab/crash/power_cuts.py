@@ -150,7 +150,7 @@ def plan(tool: Tool, operands: list[str], filesystems: str, workloads: str, coun
         return [planner.cut(*parse_id(text)) for text in ids]
     if not profiles:
         raise LabError("a crash needs a device: a profile such as transcend8g")
-    systems = choose("--filesystem", filesystems, FILESYSTEMS)
+    systems = choose("--fs", filesystems, FILESYSTEMS)
     works = choose("--workload", workloads, WORKLOADS)
     return [planner.cut(profile, system, work, seed, number) for profile in profiles
             for system in systems for work in works for number in range(count)]

@@ -10,8 +10,10 @@ from one state to the next changes a few sectors only:
 
 from __future__ import annotations
 
+import errno
 import json
 import mmap
+import os
 import struct
 from dataclasses import dataclass
 from pathlib import Path
@@ -123,8 +125,14 @@ class Image:
         self._before: list[tuple[int, bytes]] = []
 
     def _put(self, offset: int, content: bytes) -> None:
-        self._file.seek(offset)
-        self._file.write(content)
+        try:
+            self._file.seek(offset)
+            if self._file.write(content) == len(content):
+                return
+            reason = os.strerror(errno.ENOSPC)
+        except OSError as e:
+            reason = e.strerror
+        raise LabError(f"{self.path}: {reason}")
 
     def _change(self, offset: int, content: bytes) -> None:
         self._file.seek(offset)

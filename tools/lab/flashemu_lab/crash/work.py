@@ -15,6 +15,7 @@ The command runs with these variables:
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shlex
@@ -36,6 +37,7 @@ from ..runs.program import Tool
 from ..runs.run import Json
 
 _FORMAT = 1
+_END = b"\n# end\n"
 
 @dataclass(frozen=True)
 class Work:
@@ -90,6 +92,20 @@ class Recording:
         write_whole(self.folder / "work.json",
                     json.dumps({"format": _FORMAT, **asdict(self.work)}, indent=1) + "\n")
 
+    def check_end(self, said: str) -> None:
+        """LabError, with the server's message in what it has said, if requests are missing at the
+        end of the trace, as on a full disk."""
+        try:
+            with self.trace.open("rb") as file:
+                file.seek(max(0, file.seek(0, os.SEEK_END) - len(_END)))
+                if file.read() == _END:
+                    return
+        except OSError as e:
+            raise LabError(f"{e.filename}: {e.strerror}") from None
+        told = [line[line.index("trace"):] for line in said.splitlines() if "trace" in line]
+        raise LabError(f"{(told or [str(self.trace)])[-1]}: requests are missing at the end "
+                       "of the recording")
+
     def make_image(self, cut: str, path: Path, tool: Tool) -> Json:
         """Writes the state of a cut to a file, and returns what the program says of it.  LabError
         if this recording has no such cut."""
@@ -101,41 +117,60 @@ class Recording:
 
 
 @contextmanager
-def _serving(words: list[str], place: Path) -> Iterator[str]:
+def _serving(words: list[str], place: Path, errors: IO[str]) -> Iterator[str]:
     """The URI of a server with these words behind `nbdkit`, which ends in order, or with this
-    program.  LabError, with its message, if it does not start, or if it fails at its end."""
+    program, and writes its messages to `errors`.  LabError, with its message, if it does not start,
+    if it fails at its end, or if it had no room on its disk."""
     nbdkit = shutil.which("nbdkit")
     if not nbdkit:
         raise LabError("there is no program nbdkit: apt-get install nbdkit")
-    with (place / "errors").open("w+", encoding="utf-8", errors="replace") as errors:
-        def fail() -> LabError:
-            errors.seek(0)
-            lines = errors.read().splitlines() or [f"nbdkit: exit code {process.returncode}"]
-            return LabError(lines[0].removeprefix("nbdkit: error: "))
-        process = subprocess.Popen(
-            [nbdkit, "-f", "--exit-with-parent", "-U", str(place / "nbd"), "-P",
-             str(place / "pid"), *words], stdin=subprocess.DEVNULL, stderr=errors)
-        try:
-            while not (place / "pid").exists():
-                if process.poll() is not None:
-                    raise fail()
-                time.sleep(0.001)
-            yield f"nbd+unix:///?socket={place / 'nbd'}"
-            process.terminate()
-            if process.wait() != 0:
+
+    def fail() -> LabError:
+        lines = said_in(errors).splitlines() or [f"nbdkit: exit code {process.returncode}"]
+        return LabError(lines[0].removeprefix("nbdkit: error: "))
+    process = subprocess.Popen(
+        [nbdkit, "-f", "--exit-with-parent", "-U", str(place / "nbd"), "-P",
+         str(place / "pid"), *words], stdin=subprocess.DEVNULL, stderr=errors)
+    try:
+        while not (place / "pid").exists():
+            if process.poll() is not None:
                 raise fail()
-        finally:
-            process.kill()
-            process.wait()
+            time.sleep(0.001)
+        yield f"nbd+unix:///?socket={place / 'nbd'}"
+        process.terminate()
+        if process.wait() != 0 or _is_full(said_in(errors)):
+            raise fail()
+    finally:
+        process.kill()
+        process.wait()
+
+
+def messages() -> IO[str]:
+    """A file for the messages of a server, in memory, because a disk may be full."""
+    return open(os.memfd_create("messages"), "w+", encoding="utf-8", errors="replace")
+
+
+def said_in(errors: IO[str]) -> str:
+    """What is in such a file."""
+    errors.seek(0)
+    return errors.read()
+
+
+def _is_full(said: str) -> bool:
+    """Whether nbdkit's own server of a file says that the host's disk is full; then its device is
+    no device."""
+    return any(line.startswith("nbdkit: file") and os.strerror(errno.ENOSPC) in line
+               for line in said.splitlines())
 
 
 def run_beside(words: list[str], command: str, more: dict[str, str], timeout_s: float,
-               out: IO[bytes] | None = None) -> int | None:
+               errors: IO[str], out: IO[bytes] | None = None) -> int | None:
     """The exit code of a command, as a shell takes it, beside a server of its own, whose words are
     behind `nbdkit`; -N for signal N; None if it took longer, and was ended with what it had
-    started.  What it prints goes to `out`, or to the standard error."""
+    started.  What it prints goes to `out`, or to the standard error; what the server says, to
+    `errors` (`messages`).  LabError if the server had no room on its disk."""
     with tempfile.TemporaryDirectory(prefix="flashemu-crash.") as name, \
-            _serving(words, Path(name)) as uri:
+            _serving(words, Path(name), errors) as uri:
         process = subprocess.Popen(
             ["setpriv", "--pdeathsig", "KILL", "sh", "-c", command],
             env={**os.environ, **more, "FLASHEMU_URI": uri}, stdin=subprocess.DEVNULL,
@@ -156,13 +191,14 @@ def record_work(work: Work, folder: Path, tool: Tool, timeout_s: float) -> Recor
     make_folder(folder)
     recording = Recording(folder, work)
     tool.canonical(work.profile, tuple(w for w in work.settings if not w.startswith("size=")))
-    with tempfile.TemporaryDirectory(prefix="flashemu-crash.") as place:
+    with tempfile.TemporaryDirectory(prefix="flashemu-crash.") as place, messages() as errors:
         control = f"{place}/control"
         server = [find_plugin(tool), f"profile={work.profile}", *work.words(), "clock=virtual",
                   "flush=always", f"control={control}", f"trace={recording.trace.absolute()}",
                   f"trace-data={recording.data.absolute()}"]
         code = run_beside(server, work.run, {"FLASHEMU_CONTROL": control,
-                                             "FLASHEMU": str(tool.path)}, timeout_s)
+                                             "FLASHEMU": str(tool.path)}, timeout_s, errors)
+        recording.check_end(said_in(errors))
     if code is None:
         raise LabError(f"--run {shlex.quote(work.run)}: was ended after {timeout_s:g} s")
     if code in (126, 127):
