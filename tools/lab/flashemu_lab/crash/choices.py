@@ -58,7 +58,8 @@ _OPTIONS = {
     "xfs": "allocsize,discard,inode32,inode64,largeio,logbsize,logbufs,nodiscard,noquota,"
            "norecovery,nouuid,wsync",
     "btrfs": "autodefrag,barrier,commit,compress,compress-force,datacow,datasum,discard,"
-             "flushoncommit,max_inline,nobarrier,nodatacow,nodatasum,nodiscard,notreelog,space_cache,ssd,treelog",
+             "flushoncommit,max_inline,nobarrier,nodatacow,nodatasum,nodiscard,"
+             "notreelog,space_cache,ssd,treelog",
     "f2fs": "active_logs,background_gc,barrier,checkpoint,discard,fastboot,flush_merge,fsync_mode,"
             "inline_data,mode,nobarrier,nodiscard,noflush_merge,noinline_data",
     "vfat": "codepage,discard,dmask,errors,flush,fmask,gid,iocharset,quiet,shortname,uid,umask,"
