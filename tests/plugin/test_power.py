@@ -3,6 +3,7 @@
 """Power cuts through the control socket: what a client sees of them."""
 
 import errno
+import time
 
 import nbd
 
@@ -129,6 +130,21 @@ def test_real_clock():
         fails_without_power(lambda: h.pread(4096, 0))
         assert s.ctl("power-on")["ok"]
         assert h.pread(4096, 0) == PAGE
+
+
+def test_extents_know_the_present_of_each_clock():
+    """No request comes between the plan of a cut and the question, so only the clock tells."""
+    for clock, is_off in (("virtual", False), ("real", True)):
+        with Server("ssd-page", "clock=" + clock) as s:
+            h = nbd.NBD()
+            h.add_meta_context(nbd.CONTEXT_BASE_ALLOCATION)
+            h.connect_unix(s.socket)
+            assert s.ctl("power-cut", "after", "20ms")["ok"]
+            time.sleep(0.04)
+            if is_off:
+                fails_without_power(lambda: h.block_status(4096, 0, lambda *_: 0))
+            else:
+                h.block_status(4096, 0, lambda *_: 0)
 
 
 def test_wrong_use_is_told():
