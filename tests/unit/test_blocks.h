@@ -87,12 +87,14 @@ static inline void again(struct owner *o, const struct fe_block_ops *ops,
         fail_msg("%s", err.text);
 }
 
+static const struct fe_wear_params *worn; /* how the chip fails; NULL: never */
+
 static inline void setup_on(struct owner *o, const struct fe_block_ops *ops,
                      const struct fe_blocks_config *config)
 {
     struct fe_nand_params nand = ft_nand(DIES, BLOCKS / DIES, N, 512);
     memset(o, 0, sizeof *o);
-    ft_rig_init(&o->rig, &nand);
+    ft_rig_init_worn(&o->rig, &nand, worn);
     o->base = (struct fe_ftl){.ops = &ftl_ops, .medium = o->rig.medium, .n_lpns = LPNS};
     again(o, ops, config);
 }

@@ -262,6 +262,21 @@ static void test_blocks_power_on_drops_what_was_moved(void **state)
     teardown(&o);
 }
 
+/* A block that cannot be erased is no free one. */
+static void test_blocks_power_on_says_that_an_erase_failed(void **state)
+{
+    static const struct fe_wear_params first_erase = {.fail_erase = 1, .slow_factor = 1,
+                                                      .correctable_bits = 4, .codeword_size = 256};
+    (void)state;
+    struct owner o;
+    worn = &first_erase;
+    interrupted_emptying(&o);
+    worn = NULL;
+    find_pages(&o);
+    assert_int_equal(fe_blocks_drop_moved(&o.b, o.map, false), FE_ERASE_FAILED);
+    teardown(&o);
+}
+
 /* Whether block 10, in which the last pages were programmed, is dropped. */
 static bool is_dropped(struct owner *o)
 {
@@ -332,6 +347,7 @@ int main(void)
         cmocka_unit_test(test_blocks_power_on_restores_the_reserve),
         cmocka_unit_test(test_blocks_power_on_leaves_what_does_not_fit),
         cmocka_unit_test(test_blocks_power_on_drops_what_was_moved),
+        cmocka_unit_test(test_blocks_power_on_says_that_an_erase_failed),
         cmocka_unit_test(test_blocks_power_on_keeps_what_was_not_moved),
         cmocka_unit_test(test_blocks_power_on_drops_without_a_journal),
     };
