@@ -112,6 +112,12 @@ TYPED = (("adv", "advise"), ("sweep ideal ftl.gc_p", "sweep ideal ftl.gc_policy=
 OTHERS = os.path.join(os.path.dirname(FLASHEMU), "NAME")  # as configured beside the program
 
 
+def test_an_ensemble_may_be_of_one():
+    parsed = build_parser().parse_args(["run", "x.toml", "--ensemble", "1"])
+    assert parsed.ensemble == 1 and parsed.ensemble_seed == 1
+    assert build_parser().parse_args(["run", "x.toml"]).ensemble == 0
+
+
 def test_options_come_before_operands():
     """A word behind an option that takes one is its value, and no other word is."""
     parser = ArgumentParser()

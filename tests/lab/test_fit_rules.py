@@ -2,15 +2,22 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """flashemu-lab fit: rules that need no device, by numbers made by hand."""
 
+import math
+import re
 from dataclasses import replace
+from types import SimpleNamespace
 
 from flashemu_lab_bench import LAB  # noqa: F401  (finds the modules)
 from flashemu_script import run
 
-from flashemu_lab.fit import curves, fitting, rows_in_order, rules
+from flashemu_lab.cli import fit as cli_fit
+from flashemu_lab.core.units import quantity
+from flashemu_lab.experiment import parameter_sets
+from flashemu_lab.fit import curves, fit_result, fitting, model, refining, rows_in_order, rules
 from flashemu_lab.measurement.schema import Measurement, make_point
 from flashemu_lab.fit.model import Structure, exchanged, paged, times_of
 from flashemu_lab.fit.search import Fit
+from flashemu_lab.probe import datasheet, findings
 
 MIB = 1 << 20
 
@@ -28,6 +35,91 @@ def test_a_log_for_random_order_shows_in_merges():
     assert rules._random_log(c, 3, 4 * MIB, 16384) == 0  # nothing says what a merge takes
     c.random = {n: {chunk: in_order[chunk] + 4e8 * (n > 3) for chunk in chunks} for n in range(6)}
     assert rules._random_log(c, 3, 4 * MIB, 16384) == 0
+
+
+def test_numbers_as_a_profile_has_them():
+    """Sizes double, units are counted, and times have four digits."""
+    size = refining.Number("link.max_transfer", 0, 3.0, 0.0, 9.0, 1.0, least=512)
+    assert [size.text(x) for x in (0, 1, 2.4, 2.6, 11)] == ["512", "1K", "2K", "4K", "1M"]
+    units = refining.Number("ftl.open_linear", 0, 3.0, 1.0, 9.0, 1.0)
+    assert [units.text(x) for x in (1, 4.4, 4.6)] == ["1", "4", "5"]
+    time = next(t for t in model.TIMES if t.key == "nand.tPROG")
+    of_time = refining.Number("nand.tPROG", 0, 0.0, -9.0, 9.0, 0.04, time=time)
+    assert quantity(of_time.text(time.to_x(1234567.0))) == 1235000
+
+
+def test_the_worst_sort_counts_and_a_tenth_of_all():
+    """Errors as (median, typical) of each sort, and what they were."""
+    def value(now, was):
+        return refining.Judge.value(SimpleNamespace(_each=lambda errors: now, _was=was), [])
+    was = [(0.2, 0.5), (0.4, 1.0)]
+    assert math.isclose(value([(0.1, 0.25), (0.24, 0.9)], was), 0.6 + 0.1 * ((0.5 + 0.9) / 2 - 1))
+    assert value([(0.1, 0.25), (0.6, 0.1)], was) == 0.6 / 0.4       # one is worse
+    assert math.isclose(value(was, was), 1) and value([], was) == refining._REFUSED
+
+
+def test_progress_of_a_refinement():
+    assert cli_fit._progress(None) == "nothing is better yet"
+    assert cli_fit._progress(0.4567) == "the errors of the worst sort of test are 45.7 % of what they were"
+
+
+def test_measured_and_modelled_in_a_picture():
+    """Each mark says its value, and "-" where the model has none."""
+    picture = fit_result._figure("writes of -f, MB/s", {4096: (1.5, 2.5), 1 << 20: (3.5, None), 65536: (7.5, 4.25)})
+    tips = re.findall(r"<title>([^<]*)</title>", picture)
+    assert [t for t in tips if "," in t] == [
+        "measured, 4K: 1.5 MB/s", "measured, 64K: 7.5 MB/s", "measured, 1M: 3.5 MB/s",
+        "model, 4K: 2.5 MB/s", "model, 64K: 4.25 MB/s"], tips
+
+
+def test_where_the_capacity_comes_from():
+    kept = rules.capacity
+    try:
+        for assumed, wanted in ((True, "assumed: what flashbench -a went up to"), (False, "x.json: its capacity")):
+            rules.capacity = lambda m, c, assumed=assumed: (7, assumed)
+            m = Measurement((make_point("seq-write", [1e6], bs=4096, size=65536),), "x", 0)
+            assert fit_result.provenance(None, m, "device.capacity", "x.json") == wanted
+    finally:
+        rules.capacity = kept
+
+
+def test_rows_around_the_limit_of_their_order():
+    """1 and 2 units, as many as are open in this order, and one more; 4 and 8 if nothing is known."""
+    asked, judged = [], []
+    kept = findings.flashbench_open_units.open_units
+    findings.flashbench_open_units.open_units = lambda tool, unit, units, *rest: asked.append((units, *rest)) or units
+    try:
+        found = findings.Found(unit=4 * MIB, open_linear=5, open_random=3)
+        for in_random, wanted in ((False, [1, 2, 5, 6]), (True, [1, 2, 3, 4])):
+            tests = list(findings._open_units(None, in_random, 512 * MIB, found, lambda: judged.append(1)))
+            assert tests == wanted and asked == [(n, in_random, 512 * MIB) for n in wanted], asked
+            assert len(judged) == len(wanted)
+            asked.clear(), judged.clear()
+        assert list(findings._open_units(None, True, 512 * MIB, findings.Found(unit=4 * MIB, open_linear=5),
+                                         lambda: None)) == [1, 2, 4, 8]
+    finally:
+        findings.flashbench_open_units.open_units = kept
+
+
+def test_whether_addresses_come_round():
+    """Nothing is said of it as long as the capacity is not known."""
+    kept = datasheet.forged.module
+    try:
+        for real, module, wanted in ((None, None, None), (None, 7, None), (9 * MIB, None, False), (9 * MIB, 8 * MIB, True)):
+            datasheet.forged.module = lambda points, module=module: module
+            told = datasheet.to_json(findings.Found(real=real))
+            assert (told["wraps"], told["module"], told["real_capacity"]) == (wanted, module, real)
+    finally:
+        datasheet.forged.module = kept
+
+
+def test_explanations_of_a_profile():
+    """Those of its section alone, with the lines that continue them."""
+    shown = ("[nand]\ntPROG = 3\n[provenance]\nnand.tPROG = fitted: to\n  two = figures\n   and one\n"
+             "ftl.op = assumed: a guess\n\n[fidelity]\nid = 7 | x\n[other]\nnand.tPROG = 9\n")
+    assert parameter_sets._provenance(shown) == {
+        "nand.tPROG": "fitted: to two = figures and one", "ftl.op": "assumed: a guess"}
+    assert parameter_sets._provenance("[nand]\ntPROG = 3\n") == {}
 
 
 def test_small_writes_are_asked_of_what_was_measured():

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from flashemu_lab.measurement import schema
 from flashemu_lab.measurement.importing import read_log
-from flashemu_lab.measurement.readers import crystaldiskmark
+from flashemu_lab.measurement.reader import Sink
+from flashemu_lab.measurement.readers import crystaldiskmark, fio_jobs
 
 LOGS = Path(TOP, "tests/data/logs")
 MIB = 1 << 20
@@ -254,6 +255,20 @@ def test_an_object_that_nobody_knows_is_skipped():
     log = read_log(b'first\n{"hello": [1, 2],\n "b": {"c": 3}}\nlast\n', "x.log")
     assert log.lines == 4 and not log.points and not log.left
     assert log.skipped == ("first", "2 lines of JSON from line 2 on", "last"), log.skipped
+
+
+def test_latencies_of_several_processes():
+    """Each counts by its requests, and alike if nothing says how many they were."""
+    def joined(*times):
+        sink = Sink()
+        fio_jobs._latency(3, "x", "fio-sync-latency", list(times), dict(
+            op="write", pattern="random", bs=4096, depth=1, jobs=2, direct=True, size=MIB), sink)
+        (point,) = sink.points()
+        return point.value, point.spread
+    mean, spread = joined(fio_jobs.Latency(100.0), fio_jobs.Latency(400.0))
+    assert (mean, spread) == (250, 150)
+    mean, spread = joined(fio_jobs.Latency(100.0, 30.0, 3.0), fio_jobs.Latency(500.0, 40.0, 1.0))
+    assert mean == 200 and abs(spread**2 - (3 * (900 + 10000) + 1600 + 250000) / 4 + 40000) < 1e-6
 
 
 def test_units_of_crystaldiskmark():
