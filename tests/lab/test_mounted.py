@@ -5,6 +5,7 @@ the checks of FAT say, and mistakes.  tests/vm/test_cuts.sh has the rest."""
 
 import os
 import random
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -117,11 +118,38 @@ def test_what_the_check_of_exfat_says():
 def test_the_works_have_names():
     from flashemu_lab.crash import mounted
     names = mounted.named_works()
-    assert {"files", "log", "log-unsummed", "replace", "replace-unsynced", "updater",
+    assert {"files", "log", "log-unsummed", "replace", "replace-unsynced", "updater", "packages",
             "sqlite-wal-full", "sqlite-rollback-off"} <= set(names), names
     script = os.path.join(os.path.dirname(SCRIPT), "works.sh")
     p = subprocess.run(["bash", script, "run", "no"], stdout=subprocess.PIPE, encoding="utf-8", check=False)
     assert (p.returncode, p.stdout) == (1, "no: no such work\n")
+
+
+def test_what_the_check_of_packages_finds():
+    """dpkg of this host, in a folder: each promise that is not kept, and one that nobody made."""
+    if not shutil.which("dpkg-deb") or os.geteuid():
+        return
+    os.mkdir("root")
+    script = os.path.abspath(os.path.join(os.path.dirname(SCRIPT), "works.sh"))
+    env = dict(os.environ, FLASHEMU_MARKS=os.path.abspath("marks"), TMPDIR=os.getcwd())
+
+    def works(word, before=""):
+        p = subprocess.run(["bash", "-c", f'{before}\nmark() {{ echo "$*" >>"$FLASHEMU_MARKS"; }}\n'
+                            f"export -f mark; bash {script} {word} packages"], cwd="root", env=env,
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", check=False)
+        return p.returncode, p.stdout + p.stderr
+    assert works("run") == (0, "")
+    assert Path("marks").read_text(encoding="utf-8").split("\n")[5] == "package 6"
+    assert works("check") == (0, "")
+    there = Path("root/usr/lib/p3/2").read_bytes()
+    for before, told in (("printf x >>usr/lib/p3/2", "file 2 of package 3 is not whole\n"),
+                         ("rm usr/lib/p3/2", "file 2 of package 3 is not there\n"),
+                         ("sed -i '/^Package: p4/,/^$/s/ok installed/ok half-installed/' var/lib/dpkg/status",
+                          "package 4 was installed, and dpkg says: install ok half-installed\n")):
+        assert works("check", before) == (1, told), before
+        Path("root/usr/lib/p3/2").write_bytes(there)
+    Path("marks").write_text("package 1\npackage 2\npackage 3\n", encoding="utf-8")
+    assert works("check") == (0, "")
 
 
 def test_mount_options_of_each_filesystem():

@@ -12,6 +12,7 @@
 #   log-unsummed      the same, but a reader trusts each record that has begun
 #   replace           a file is replaced by a rename; file and folder are synced
 #   replace-unsynced  the same without fsync; it is believed to be the old or the new one
+#   packages          dpkg installs packages, with its own syncs; each is whole then (not on FAT)
 #   updater           two slots and a pointer; the pointer changes when the new slot is synced
 #   sqlite-wal-full            rows of SQLite, each of them promised
 #   sqlite-wal-normal          nothing is promised but a database that is whole
@@ -165,6 +166,41 @@ check_updater() {
     content $((now + 40))
     content_of slot$((now % 2)) || :
     [ "$there" = "$text" ] || broken "the slot of version $now is not whole"
+}
+
+# --- packages ---
+
+packages=6
+of_dpkg=(--root="$PWD" --force-bad-path --force-not-root)
+
+run_packages() {
+    local i n text from
+    from=$(mktemp -d) && mkdir -p var/lib/dpkg/{info,updates} && touch var/lib/dpkg/{status,available} && sync || return 1
+    for ((i = 1; i <= packages; i++)); do
+        mkdir -p $from/p$i/{DEBIAN,usr/lib/p$i} || return 1
+        printf '%s\n' "Package: p$i" 'Version: 1' 'Architecture: all' 'Maintainer: x <x@x>' \
+            'Description: files' >$from/p$i/DEBIAN/control
+        for n in 1 2 3; do
+            content $((10 * i + n))
+            printf %s "$text" >$from/p$i/usr/lib/p$i/$n
+        done
+        dpkg-deb -Znone --build $from/p$i >/dev/null || return 1
+    done
+    for ((i = 1; i <= packages; i++)); do
+        dpkg "${of_dpkg[@]}" -i $from/p$i.deb >/dev/null && mark "package $i" || return 1
+    done
+}
+check_packages() {
+    local i n text there told
+    while read -r _ i; do
+        told=$(dpkg-query --admindir=var/lib/dpkg -W -f '${Status}' "p$i" 2>&1)
+        [ "$told" = 'install ok installed' ] || broken "package $i was installed, and dpkg says: $told"
+        for n in 1 2 3; do
+            content $((10 * i + n))
+            content_of "usr/lib/p$i/$n" || broken "file $n of package $i is not there"
+            [ "$there" = "$text" ] || broken "file $n of package $i is not whole"
+        done
+    done <"$FLASHEMU_MARKS"
 }
 
 # --- SQLite ---
