@@ -409,6 +409,15 @@ def refused(function, *arguments):
     raise AssertionError("no message")
 
 
+def test_units_that_are_measured_if_a_profile_says_none():
+    """Those of 4 MiB, up to two less than the device has."""
+    for unit, wanted in (("", 4 << 20), ("[ftl]\nunit_size = 2M\n", 2 << 20)):
+        found = [c.requests for c in trials.candidates(f"[device]\ncapacity = 28M\n{unit}") if "open-au" in c.requests]
+        most = min((28 << 20) // wanted - 2, 8)
+        assert found == [f"gen:flashbench-open-au,erasesize={wanted},bs=65536,open-au-nr={n},offset={wanted}{more}"
+                         for more in ("", ",random=yes") for n in range(2, most + 1)], found
+
+
 def test_members_of_results():
     """A message has what stands at the place of the word that is wrong."""
     result = {"host": {"write": {"bytes": 6, "ops": 2}}, "waf": None}

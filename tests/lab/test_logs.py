@@ -12,8 +12,8 @@ from pathlib import Path
 
 from flashemu_lab.measurement import schema
 from flashemu_lab.measurement.importing import read_log
-from flashemu_lab.measurement.reader import Sink
-from flashemu_lab.measurement.readers import crystaldiskmark, fio_jobs
+from flashemu_lab.measurement.reader import Line, Sink
+from flashemu_lab.measurement.readers import crystaldiskmark, fio_command, fio_jobs
 
 LOGS = Path(TOP, "tests/data/logs")
 MIB = 1 << 20
@@ -269,6 +269,22 @@ def test_latencies_of_several_processes():
     assert (mean, spread) == (250, 150)
     mean, spread = joined(fio_jobs.Latency(100.0, 30.0, 3.0), fio_jobs.Latency(500.0, 40.0, 1.0))
     assert mean == 200 and abs(spread**2 - (3 * (900 + 10000) + 1600 + 250000) / 4 + 40000) < 1e-6
+
+
+def test_words_of_a_job_file_without_a_value():
+    """They belong to the job if fio knows them; what nobody knows ends it."""
+    file = fio_command.JobFile()
+
+    def takes(*texts):
+        return [file.take(Line(n, text, text)) for n, text in enumerate(texts)]
+    assert takes("[global]", "direct=1", "group_reporting", "thread ; as a process", "[a]", "rw=randread",
+                 "time_based", "norandommap", "runtime = 7 # s", "stonewall") == [True] * 10
+    assert takes("Starting 1 process", "rw=write") == [False, False]
+    assert takes("[b]", "bs=8k", "nonsense", "size=1m") == [True, True, False, False]
+    shared = {"direct": "1", "group_reporting": "1", "thread": "1"}
+    assert file.jobs() == {"a": {**shared, "rw": "randread", "time_based": "1", "norandommap": "1",
+                                 "runtime": "7", "stonewall": "1"}, "b": {**shared, "bs": "8k"}}
+    assert file.jobs() == {}
 
 
 def test_units_of_crystaldiskmark():

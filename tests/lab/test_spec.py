@@ -132,6 +132,18 @@ def test_mistakes_of_factors():
             "set")
 
 
+def test_each_factor_is_looked_at():
+    """One that is wrong hides no other one."""
+    wrong = SMALL.replace('["10%", "28%"]', '[]').replace('["4K", "8K", "16K"]', '["4K", true]')
+    try:
+        parse(wrong, "x.toml")
+        raise AssertionError("it is taken")
+    except LabError as e:
+        told = str(e).splitlines()
+    assert len(told) == 2 and "ftl.op: expected an array of levels" in told[0], told
+    assert "bs: the level True is neither a text nor a number" in told[1], told
+
+
 # Levels that give values to several words; one level sets a key with one profile only.
 WORDS = SMALL.replace('bs = {label = "request", levels = ["4K", "8K", "16K"]}', '''
 [factors.use]
