@@ -3,8 +3,9 @@
 """Experiment files: what they mean, and every mistake with its line."""
 
 import os
+import re
 
-from flashemu_lab_bench import SMALL, bad, good, good_json, write
+from flashemu_lab_bench import SMALL, TOP, bad, good, good_json, read, write
 from flashemu_script import run
 
 from flashemu_lab.core.errors import LabError
@@ -12,7 +13,7 @@ from flashemu_lab.core.units import alike, measured, number, quantity
 from flashemu_lab.core.toml_lines import Lines
 from flashemu_lab.runs.expression import evaluate
 from flashemu_lab.experiment.plan import plan
-from flashemu_lab.experiment.spec import parse
+from flashemu_lab.experiment.spec import STATEMENTS, parse
 from flashemu_lab.runs.program import Tool
 
 TOOL = Tool()
@@ -286,6 +287,15 @@ def test_the_shipped_experiments_are_right():
         assert e["question"] in shown["question"]
         write("copy.toml", good("show", e["name"], "--toml"))
         assert good_json("show", "copy.toml") == shown
+
+
+def test_the_manual_has_every_sentence():
+    text = read(os.path.join(TOP, "docs/man/flashemu-experiment.5"))
+    sentences = text.partition(".It Va [[conclusion]]")[2].partition("\n.El")[0]
+    assert "(which factor matters how much)" in sentences
+    words = set(re.findall(r"\w+", sentences))
+    for say, members in STATEMENTS.items():
+        assert words >= {say, *members}, (say, members, words)
 
 
 run(globals())
