@@ -50,6 +50,11 @@ fi
 crash 1 --fs ext4 --work log-unsummed --cuts 30 -o out2
 said 'has begun and is not whole'
 
+# A row of docs/FINDS.md: SQLite that does all right, on a device that ignores flushes.
+if type -P sqlite3 >/dev/null; then
+    /usr/bin/python3 "$top/tools/finds" --check --cuts 12 lie-flush-ignored >out 2>&1 || fail "$(cat out)"
+fi
+
 # A kernel that goes off, or hangs, in the check of one state.
 crash 1 --fs ext4 --run "$names" --cuts 8 --timeout 20 --jobs 1 --check \
     'case $(wc -l <"$FLASHEMU_MARKS") in 2) poweroff -f ;; 3) sleep 1234.5 ;; esac' --json
