@@ -17,8 +17,8 @@ What follows from that for the rest of a life:
   go round while data are written in order; and where old data are refreshed, because their copies
   go to any block and lie there.  Counts of a short time differ by chance as well, by as much as
   their mean if erases fall on blocks at random; what they differ more by is taken for the rates'
-  own.  Where the refresh writes more than the host, blocks change their parts during a life,
-  which is then up to a third longer.
+  own.  With much refresh blocks change their parts during a life: by the rate of flips, seven
+  predictions were 0.65 to 1.18 of the replay to death.
 """
 
 from __future__ import annotations
