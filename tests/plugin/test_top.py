@@ -177,6 +177,7 @@ def test_a_cell_sums_up_its_blocks():
         n = blocks["blocks"]
         assert n == 64 and blocks["blocks_per_cell"] == 1 and sum(blocks["bad"]) == 2, blocks
         assert 0 < sum(blocks["valid"]) < sum(blocks["filled"]), blocks
+        assert blocks["erases"] == blocks["cycles"] and blocks["erases"][63] >= 700, blocks
         for cells in 1, 2, 3, 5, 7, 33, 63, 64:
             step = -(-n // cells)
             parts = [range(at, min(n, at + step)) for at in range(0, n, step)]
