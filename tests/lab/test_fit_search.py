@@ -23,7 +23,7 @@ from flashemu_lab.measurement import schema  # noqa: E402
 from flashemu_lab.fit.compare import Answer  # noqa: E402
 from flashemu_lab.measurement.schema import Measurement, make_point  # noqa: E402
 from flashemu_lab.fit.model import (Structure, as_in_order, exchanged, joined,  # noqa: E402
-                                    neighbours, price, times_of)
+                                    neighbours, price, profile_keys, times_of)
 from flashemu_lab.runs.program import Tool  # noqa: E402
 
 MIB = 1 << 20
@@ -296,6 +296,18 @@ def test_each_number_has_its_neighbours():
     assert {v for v in other_values(s, "stay")} == {(0,), (4,), (12,), (16,)}
     assert {v for v in other_values(s, "hot")} == {(0,), (8,), (16,)}
     assert other_values(SEGMENT, "unit", "group") >= {(MIB, 1), (4 * MIB, 1)}
+
+
+def test_keys_of_units_that_there_are():
+    """A profile has the keys of what its structure has, and no others."""
+    def keys(**more):
+        s = replace(SEGMENT, **more)
+        return profile_keys(s, first_values(s))
+    plain = keys()
+    assert (plain["ftl.open_linear"], plain["ftl.open_random"], plain["link.max_transfer"]) == ("3", "2", "524288")
+    assert not plain.keys() & {"ftl.open_units", "ftl.random_log"}
+    some = keys(open_units=5, random_log=MIB, open_linear=5, open_random=4)
+    assert (some["ftl.open_units"], some["ftl.random_log"], some["ftl.open_random"]) == ("5", str(MIB), "4")
 
 
 def test_what_is_assumed_of_random_order():

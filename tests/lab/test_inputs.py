@@ -253,6 +253,32 @@ class KilledWorker(Exception):
     """As Dask names it."""
 
 
+def test_jobs_are_sent_while_there_is_room():
+    """Those that were given back first, and whether any may be left; one that is lost is kept."""
+    class Link:
+        def __init__(self, most, lost=()):
+            self.sent, self.most, self.lost = [], most, lost
+
+        def room(self):
+            return len(self.sent) < self.most
+
+        def submit(self, job):
+            if job in self.lost:
+                raise dask_cluster._Lost
+            self.sent.append(job)
+    for most, fresh, again, left, sent in ((3, "ab", "x", True, "xab"), (4, "ab", "x", False, "xab"),
+                                           (2, "ab", "", True, "ab"), (3, "ab", "", False, "ab"), (1, "", "", False, "")):
+        link = Link(most)
+        assert dask_cluster.DaskEngine._fill(None, link, iter(fresh), list(again)) is left, (most, fresh)
+        assert "".join(link.sent) == sent
+    again = []
+    try:
+        dask_cluster.DaskEngine._fill(None, Link(3, "b"), iter("abc"), again)
+        raise AssertionError("nothing is lost")
+    except dask_cluster._Lost:
+        assert again == ["b"]
+
+
 def test_a_run_that_ends_its_workers():
     """It is sent four times more; the fifth worker that it ends is the last one.  Any other error is
     the run's own."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from flashemu_lab.measurement import schema
 from flashemu_lab.measurement.importing import read_log
 from flashemu_lab.measurement.reader import Line, Sink
-from flashemu_lab.measurement.readers import crystaldiskmark, fio_command, fio_jobs
+from flashemu_lab.measurement.readers import crystaldiskmark, fio_command, fio_jobs, refused
 
 LOGS = Path(TOP, "tests/data/logs")
 MIB = 1 << 20
@@ -285,6 +285,15 @@ def test_words_of_a_job_file_without_a_value():
     assert file.jobs() == {"a": {**shared, "rw": "randread", "time_based": "1", "norandommap": "1",
                                  "runtime": "7", "stonewall": "1"}, "b": {**shared, "bs": "8k"}}
     assert file.jobs() == {}
+
+
+def test_what_is_not_read_is_no_rubbish():
+    """A line of a program that is refused is known, each time it comes; told once."""
+    sink, reader = Sink(), refused.RefusedReader()
+    lines = [line for line in ("ATTO Disk Benchmark", "AS SSD Benchmark 2.0", "nothing", "Iometer 1.1") for _ in range(2)]
+    taken = [reader.take(Line(n, text, text), sink) for n, text in enumerate(lines, 1)]
+    assert taken[4:6] == [False, False] and any(taken) and taken[::2] == taken[1::2], taken
+    assert len(sink.left) == sum(taken) // 2
 
 
 def test_units_of_crystaldiskmark():
