@@ -335,6 +335,14 @@ def test_requests_as_tables():
     assert curves.curves(some).reads == [(4096, 7.0), (512, 9.0)]
 
 
+def test_words_of_a_card_are_what_is_no_time():
+    """Each key is a time or a word, and what follows from others is neither."""
+    keys = {"nand.tPROG": "1.5ms", "nand.page_size": "16K", "ftl.open_linear": "3", "nand.tR": "77us"}
+    found = cards._card("x", {**keys, **dict.fromkeys(cards._DERIVED, "7")})
+    assert dict(found.words) == {"nand.page_size": "16K", "ftl.open_linear": "3"}, found.words
+    assert {t.key for t in found.times} == {"nand.tPROG", "nand.tR"}
+
+
 def test_steps_of_a_ladder():
     ladder = cards.Ladder(2, 16, off="none", first=5, ones=True)
     assert ladder.next_to(8) == [16, 4, 7, 9, 0] and ladder.next_to(0) == [5]

@@ -10,7 +10,7 @@ from flashemu_script import run
 from flashemu_lab.core.errors import LabError
 from flashemu_lab.core.toml_lines import Lines
 from flashemu_lab.experiment import replay_accuracy
-from flashemu_lab.measurement import schema, tables
+from flashemu_lab.measurement import schema, tables, text
 from flashemu_lab.measurement.importing import read_log
 from flashemu_lab.measurement.schema import make_point
 
@@ -219,6 +219,12 @@ def test_two_tables_of_flashbench():
     assert [p.value for p in log.points] == [6e6, 3e6] and [o.line for o in log.left] == [4, 5]
     fat = "flashbench -f --erasesize=4194304 /dev/sdx\n4MiB 6M/s 5M/s\n4MiB 8M/s 7M/s\n"
     assert [p.value for p in points(fat)] == [6e6, 5e6, 8e6, 7e6]
+
+
+def test_words_of_a_page_are_read_as_they_look():
+    for line, wanted in (("4096 bytes &amp; 7.5 MB/s", "4096 bytes & 7.5 MB/s"), ("a &lt; b", "a < b"),
+                         ("12.5 &micro;s", "12.5 \u00b5s"), ("12.5 us", "12.5 us")):
+        assert text._cleaned(line).strip() == wanted, (line, text._cleaned(line))
 
 
 def test_what_is_no_object_is_tried_so_often():
