@@ -226,6 +226,12 @@ def test_too_many_runs():
 
 def test_files_that_are_none():
     bad("no experiment of the name 'nope'; known: ", "run", "nope")
+    # what is near to a name is asked for, wherever one is typed
+    for meant, words in (("article", ("run", "artcle")), ("log", ("advise", "transcend8g", "--workload", "lgo")),
+                         ("logger", ("life", "loger")), ("ext4", ("crash", "--fs", "ext5", "transcend8g")),
+                         ("run", ("rnu",)), ("transcend8g", ("crash", "transcend9g")),
+                         ("files", ("crash", "--fs", "ext4", "--work", "fils", "transcend8g"))):
+        bad("did you mean %s?" % meant, *words)
     bad("no experiment, recording or workload of the name 'nope'; there are ", "show", "nope")
     bad("of the name 'waff'; near to it: waf", "show", "waff")
     bad("./nope: No such file or directory", "run", "./nope")

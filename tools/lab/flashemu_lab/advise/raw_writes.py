@@ -27,6 +27,7 @@ import math
 from dataclasses import dataclass
 
 from ..core.errors import LabError
+from ..core.text import allowed
 from ..core.units import quantity
 from ..experiment.agreement import split
 from ..experiment.choice import choose
@@ -223,8 +224,8 @@ def check_workloads(workloads: list[str]) -> None:
     """LabError for a workload that is unknown or given twice, and if none of them has a pattern."""
     for i, name in enumerate(workloads):
         if name not in WORKLOADS and name not in RECORDED:
-            raise LabError(f"--workload {name}: there is no such workload; allowed: "
-                           f"{', '.join((*WORKLOADS, *RECORDED))}")
+            raise LabError(f"--workload {name}: there is no such workload; "
+                           f"{allowed(name, (*WORKLOADS, *RECORDED))}")
         if name in workloads[:i]:
             raise LabError(f"--workload {name}: is given twice")
     if not any(name in WORKLOADS for name in workloads):

@@ -31,4 +31,6 @@ def allowed(word: str, known: Collection[str]) -> str:
     near = difflib.get_close_matches(word, known, 5)
     if near and len(known) > 12:
         return f"near to it: {', '.join(near)}"
-    return f"allowed: {', '.join(known)}" if len(known) <= 12 else f"there are {len(known)} others"
+    if len(known) > 12:
+        return f"there are {len(known)} others"
+    return f"allowed: {', '.join(known)}{meant(word, known)}"

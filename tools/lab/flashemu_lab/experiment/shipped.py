@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..core.errors import LabError
+from ..core.text import meant
 
 _FOLDER = Path(__file__).parents[1] / "experiments"
 
@@ -20,6 +21,6 @@ def locate(word: str) -> str:
     if "/" in word or word.endswith(".toml"):
         return word
     if word not in names():
-        raise LabError(f"no experiment of the name '{word}'; known: {', '.join(names())}; or a "
-                       "path with '/' or .toml")
+        raise LabError(f"no experiment of the name '{word}'; known: "
+                       f"{', '.join(names())}; or a path with '/' or .toml{meant(word, names())}")
     return str(_FOLDER / (word + ".toml"))

@@ -36,6 +36,7 @@ from pathlib import Path as FilePath
 from typing import Any, Callable
 
 from ..core.errors import LabError
+from ..core.text import meant
 from ..core.toml_lines import Lines, Path
 from ..core.units import quantity, whole
 
@@ -228,7 +229,8 @@ class _Table:
             return ""
         none_to_name = not allowed and value == default  # a mistake of the key that has none
         if allowed is not None and value not in allowed and not none_to_name:
-            self.bad(key, f"{key} = {_shown(value)}: allowed: {', '.join(a for a in allowed if a)}")
+            self.bad(key, f"{key} = {_shown(value)}: allowed: "
+                          f"{', '.join(a for a in allowed if a)}{meant(value, allowed)}")
             return default or ""
         return value
 
@@ -269,7 +271,8 @@ class _Table:
     def end(self) -> None:
         for key in self.value:
             if key not in self._known:
-                self.bad(key, f"unknown key '{key}'; allowed: {', '.join(self._known)}")
+                self.bad(key, f"unknown key '{key}'; allowed: "
+                              f"{', '.join(self._known)}{meant(key, self._known)}")
 
 
 def _dotted(place: Path) -> str:
