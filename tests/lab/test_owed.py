@@ -113,7 +113,7 @@ def test_why_a_server_does_not_start():
             f.write(f"#!/bin/sh\n{script}\n")
         os.chmod("bin/nbdkit", 0o755)
         try:
-            with work._serving(["x"], Path(".")):
+            with open("errors", "w+", encoding="utf-8") as errors, work._serving(["x"], Path("."), errors):
                 raise AssertionError("it has started")
         except LabError as e:
             assert str(e) == wanted, (script, e)
