@@ -255,6 +255,31 @@ def test_the_recipe():
     assert "(flush), in front of the first mark" in lines[1], lines
 
 
+def test_a_lie_that_misleads_the_work_before_any_cut():
+    """The device answers reads with what was there before, and the work writes that further."""
+    work_ = writes("h.pwrite(b'a' * 4096, 0)", "h.flush()", "h.pwrite(b'b' * 4096, 0)",
+                   "h.pwrite(h.pread(4096, 0), 8192)", "h.flush()",
+                   "subprocess.run([os.environ['FLASHEMU'], 'ctl', os.environ['FLASHEMU_CONTROL'],",
+                   "                'mark', 'copied'], check=True, stdout=subprocess.DEVNULL)")
+    os.rename("writes.py", "copies.py")
+    work_ = work_.replace("writes.py", "copies.py")
+    check = writes("if os.path.getsize(os.environ['FLASHEMU_MARKS']) and h.pread(1, 8192) != b'b':",
+                   "    exit('an old copy')")
+    words = ("--run", work_, "--check", check, "--second", "0", "-o", "out", "--junit", "junit.xml")
+    assert good("crash", *DEVICE, *words).startswith("No promise is broken in ")
+    code, out, err = lab("crash", *DEVICE, "faults.lie=stale-read:64K", *words)
+    assert code == 1 and err == "", (code, out, err)
+    why = "the check ended with exit code 1: an old copy"
+    assert out.startswith(f"A promise is broken without a power cut: {why}. On the same device without its lie "
+                          "none is: "), out
+    assert json.loads(read("out/results.json"))["uncut"] == why
+    assert "an order that no flush asks for" not in out, "the host has asked for nothing wrong"
+    case = xml.parse("junit.xml").getroot().find("testcase")
+    assert case.get("name") == "without a power cut", case.attrib
+    bad("on the state without a power cut, so it would find a fault", "crash", *DEVICE,
+        "faults.lie=stale-read:64K", *words[:2], "--check", "exit 7", "-o", "out")
+
+
 def test_mistakes():
     work, check = ("--run", program("work")), ("--check", program("check"))
     bad("on the state without a power cut, so it would find a fault where there is none", "crash",

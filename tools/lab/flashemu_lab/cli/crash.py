@@ -179,9 +179,8 @@ def _record_one(arguments: argparse.Namespace, tool: Tool, made: work.Work,
     kept = _kept_in(arguments)
     make_folder(output or kept)
     folder = output or Path(tempfile.mkdtemp(prefix="new-", dir=kept))
-    record = mounted.record_mounted if made.fs else work.record_work
     try:
-        recording = record(made, folder, tool, 10 * arguments.timeout)
+        recording = _recorded(arguments, tool, made, folder)
         requests, marks = work.read_trace(recording.trace)
         if not any(r.op in ("write", "trim") for r in requests):
             raise LabError(f"--run {shlex.quote(made.run)}: has written nothing, so nothing can be "
@@ -195,11 +194,16 @@ def _record_one(arguments: argparse.Namespace, tool: Tool, made: work.Work,
                 place = kept / found.numbers["recording"]
                 shutil.rmtree(place, ignore_errors=True)
                 recording = work.Recording(folder.rename(place), made)
-            verdicts = _judge(arguments, tool, recording, found)
-            return _tell(arguments, tool, recording, found, verdicts)
+            return _tell(arguments, tool, _judge(arguments, tool, recording, found))
     finally:
         if not output:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _recorded(arguments: argparse.Namespace, tool: Tool, made: work.Work,
+              folder: Path) -> work.Recording:
+    record = mounted.record_mounted if made.fs else work.record_work
+    return record(made, folder, tool, 10 * arguments.timeout)
 
 
 def _judge_of(arguments: argparse.Namespace, tool: Tool, made: work.Work, folder: Path,
@@ -211,46 +215,68 @@ def _judge_of(arguments: argparse.Namespace, tool: Tool, made: work.Work, folder
 
 
 def _judge(arguments: argparse.Namespace, tool: Tool, recording: work.Recording,
-           found: states.Enumerated) -> list[checks.Verdict]:
+           found: states.Enumerated) -> broken.Judged:
     """The verdicts about all states; none if nobody can judge them."""
     made, capacity = recording.work, found.numbers["capacity"]
+    judged = broken.Judged(tool.program, recording, found, [], None)
     if not made.check and not made.fs:
-        return []
+        return judged
     _, marks = work.read_trace(recording.trace)
     with mounted.scratch(capacity, 2 * arguments.jobs) as scratch:
         def make(number: int) -> checks.Checker:
             folder = scratch / str(number)
             judge = _judge_of(arguments, tool, made, folder, marks, capacity)
             return checks.Checker(folder, judge, recording, found)
-        whole = make(-1)
-        try:
-            whole.judge_whole()
-        finally:
-            whole.close()
+        uncut = _judge_whole(arguments, tool, make(-1), recording, found, scratch / "honest")
         note = Note()
         try:
-            return checks.judge_all(
+            verdicts = checks.judge_all(
                 make, found, arguments.jobs,
                 lambda done, bad: note.show("crash", f"{done} of {len(found.states)} states, "
                                             f"{bad} broken"))
         finally:
             note.end()
+    return dataclasses.replace(judged, uncut=uncut,
+                               verdicts=[v for v in verdicts if not v.state.any_device],
+                               any_device=[v for v in verdicts if v.state.any_device])
 
 
-def _tell(arguments: argparse.Namespace, tool: Tool, recording: work.Recording,
-          found: states.Enumerated, verdicts: list[checks.Verdict]) -> _Told:
+def _judge_whole(arguments: argparse.Namespace, tool: Tool, whole: checks.Checker,
+                 recording: work.Recording, found: states.Enumerated, folder: Path) -> str:
+    """What is broken without a power cut, because the device lies; "" if nothing is.  LabError if
+    the check is wrong itself: if it finds something where the same device has not lied."""
+    try:
+        whole.judge_whole()
+        return ""
+    except checks.BrokenUncut as e:
+        made, reason = recording.work.honest(tool), e
+        if not made:
+            raise
+    finally:
+        whole.close()
+    with tempfile.TemporaryDirectory(prefix="flashemu-crash.") as name:
+        honest = _recorded(arguments, tool, made, Path(name))
+        _, marks = work.read_trace(honest.trace)
+        judge = _judge_of(arguments, tool, made, folder, marks, found.numbers["capacity"])
+        checker = checks.Checker(folder, judge, honest, found)
+        try:
+            checker.judge_whole()
+        finally:
+            checker.close()
+    return reason.why
+
+
+def _tell(arguments: argparse.Namespace, tool: Tool, judged: broken.Judged) -> _Told:
     """Writes what has come out into the folder; the code is 2 if nothing could be judged."""
-    any_device = [v for v in verdicts if v.state.any_device]
-    verdicts = [v for v in verdicts if not v.state.any_device]
-    judged = broken.Judged(tool.program, recording, found, verdicts, None, any_device=any_device)
+    recording = judged.recording
     if judged.broken:
         judged = dataclasses.replace(judged, image=recording.folder / "broken.img",
-                                     missing=broken.missing_of(recording, found, verdicts))
+                                     missing=broken.missing_of(judged))
         recording.make_image(judged.broken[0].state.id, recording.folder / "broken.img", tool)
     write_whole(recording.folder / "results.json", broken.to_json(judged))
     write_whole(recording.folder / "index.html", broken.to_page(judged))
-    strictly = arguments.strict and any(v.word == "broken" for v in any_device)
-    if judged.broken or found.numbers["failed"] or strictly:
+    strictly = arguments.strict and any(v.word == "broken" for v in judged.any_device)
+    if judged.uncut or judged.broken or judged.found.numbers["failed"] or strictly:
         return _Told(judged, 1)
     is_judged = bool(recording.work.check or recording.work.fs)
     return _Told(judged, 2 if is_judged and not judged.of("kept") else 0)

@@ -28,7 +28,8 @@ _SHOWN = 120  # requests in front of a cut that a page shows
 class Judged:
     """A recording with all verdicts, in the order of the cuts; `image` is that of the first state
     which is broken, and `missing` the bytes that the device owes in each broken one, by its id.
-    `any_device` are verdicts about states for which no device was asked."""
+    `any_device` are verdicts about states for which no device was asked.  `uncut` is what is broken
+    without a cut, because the device has lied while the work was done; "" if nothing is."""
 
     program: str
     recording: Recording
@@ -37,6 +38,7 @@ class Judged:
     image: Path | None
     missing: dict[str, int] = field(default_factory=dict)
     any_device: list[Verdict] = field(default_factory=list)
+    uncut: str = ""
 
     def of(self, word: str) -> list[Verdict]:
         """The verdicts that are kept, unknown or broken."""
@@ -52,12 +54,11 @@ def _broken_anywhere(judged: Judged) -> list[Verdict]:
     return [v for v in judged.any_device if v.word == "broken"]
 
 
-def missing_of(recording: Recording, found: Enumerated, verdicts: list[Verdict]
-               ) -> dict[str, int]:
+def missing_of(judged: Judged) -> dict[str, int]:
     """What `Judged.missing` is."""
-    requests, _ = read_trace(recording.trace)
-    owed = Owed(requests, Data(recording.data), found.data)
-    return {v.state.id: owed.missing(v.state) for v in verdicts if v.word == "broken"}
+    requests, _ = read_trace(judged.recording.trace)
+    owed = Owed(requests, Data(judged.recording.data), judged.found.data)
+    return {v.state.id: owed.missing(v.state) for v in judged.broken}
 
 
 def command_of(recording: Recording, state: State) -> str:
@@ -118,13 +119,17 @@ def sentences(judged: Judged) -> list[str]:
     unknown = len(judged.of("unknown"))
     if unknown:
         told.append(f"The check could not tell of {counted(unknown, 'state')}.")
+    lied = [f"A promise is broken without a power cut: {judged.uncut}. On the same device without "
+            "its lie none is: what the host read of this one has misled it."] * bool(judged.uncut)
     if not judged.broken:
-        return [f"No promise is broken in {counted(len(judged.of('kept')), 'state')}.", *told]
+        kept = f"No promise is broken in {counted(len(judged.of('kept')), 'state')}."
+        return [*lied, kept, *told]
     first = judged.broken[0]
-    return [f"A promise is broken in {len(judged.broken)} of {len(judged.verdicts)} states.",
+    return [*lied,
+            f"A promise is broken in {len(judged.broken)} of {len(judged.verdicts)} states.",
             f"The earliest cut: {_place(first.state, requests, marks)}; {first.reason()}.",
             f"Again: {command_of(judged.recording, first.state)}",
-            f"What has failed: {_by_kind(judged)}. {_whose(judged)}", *told]
+            f"What has failed: {_by_kind(judged)}. {_whose(judged)}".rstrip(), *told]
 
 
 def _without_device(judged: Judged) -> list[str]:
@@ -158,6 +163,8 @@ def _whose(judged: Judged) -> str:
     if lost:
         return (f"In {lost} of {len(judged.broken)} of them the device has lost what was flushed: "
                 "that is its own fault.")
+    if judged.uncut:
+        return ""
     return ("The device has all that was flushed in each of them: what breaks is in what was not "
             "flushed yet, and whoever writes it counts on an order that no flush asks for.")
 
@@ -200,6 +207,7 @@ def _members(judged: Judged) -> Json:
             **{word: sum(v.word == word for v in judged.any_device)
                for word in ("kept", "unknown")},
             "broken": [_failure(judged, v, marks) for v in _broken_anywhere(judged)]},
+        "uncut": judged.uncut or None,
         "image": str(judged.image) if judged.image else None,
     }
 
@@ -210,8 +218,9 @@ def to_junit(judged: dict[str, Judged]) -> str:
     return html.render("junit.xml", suites=[
         {"name": "power cuts" if len(judged) == 1 else f"power cuts, {name}",
          "device": one.recording.work.profile,
-         "broken": [(v.state.id, v.reason(), command_of(one.recording, v.state))
-                    for v in one.broken],
+         "broken": [*[("without a power cut", one.uncut, one.recording.work.run)] * bool(one.uncut),
+                    *((v.state.id, v.reason(), command_of(one.recording, v.state))
+                      for v in one.broken)],
          "kept": len(one.of("kept")), "unknown": len(one.of("unknown"))}
         for name, one in judged.items()])
 
@@ -220,7 +229,7 @@ def to_overview(judged: dict[str, Judged]) -> str:
     """A page about several works, by name, which are in folders of these names."""
     rows = [[name, str(one.found.numbers["cases"]), str(len(one.broken)), sentences(one)[0]]
             for name, one in judged.items()]
-    bad = [name for name, one in judged.items() if one.broken]
+    bad = [name for name, one in judged.items() if one.uncut or one.broken]
     first = (f"A promise is broken with {listed(bad)}." if bad else
              "No promise is broken anywhere.")
     return document("cuts", "What does a power cut break?",

@@ -165,6 +165,18 @@ class Check:
         """Nothing is running."""
 
 
+class BrokenUncut(LabError):
+    """Without a power cut, with all that the host has written, something is broken.
+
+    why   what the judge says of it
+    """
+
+    def __init__(self, name: str, why: str) -> None:
+        super().__init__(f"{name}: {why.removeprefix('the check ')} on the state without a power "
+                         "cut, so it would find a fault where there is none")
+        self.why = why
+
+
 class Checker:
     """One state at a time, on an image of its own in a folder of its own, by a judge of its own."""
 
@@ -184,7 +196,7 @@ class Checker:
 
     def judge_whole(self) -> None:
         """LabError if the judge does not say 0 without a cut, with all that the host has written:
-        then it is wrong itself."""
+        then it is wrong itself.  It is BrokenUncut if the judge has found something."""
         self._image.advance(self._last)
         told = self._judge.run(self._folder, self._image.path, self._marks, ())
         name = f"--check {shlex.quote(self._command)}" if told.kind == "check" and told.code else \
@@ -194,9 +206,7 @@ class Checker:
         if told.code is None:
             raise LabError(f"{name}: took too long on the state without a power cut")
         if told.code:
-            why = told.reason().removeprefix("the check ")
-            raise LabError(f"{name}: {why} on the state without a power cut, so it "
-                           "would find a fault where there is none")
+            raise BrokenUncut(name, told.reason())
 
     def close(self) -> None:
         """Removes the image, and ends what is running."""

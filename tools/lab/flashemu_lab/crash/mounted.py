@@ -67,7 +67,7 @@ def record_mounted(work: Work, folder: Path, tool: Tool, timeout_s: float) -> Re
     recording = Recording(folder, work)
     scripts = machine.find_scripts("cuts.sh")
     machine.check_programs()
-    tool.canonical(work.profile, tuple(w for w in work.settings if not w.startswith("size=")))
+    tool.canonical(work.profile, work.keys())
     for _ in range(machine.BOOTS):
         code, last = _record_once(recording, scripts, tool, timeout_s)
         if code != machine.DIED:

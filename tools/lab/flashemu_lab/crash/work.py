@@ -25,7 +25,7 @@ import subprocess
 import tempfile
 import time
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import IO, Iterator
 
@@ -64,6 +64,19 @@ class Work:
     def words(self) -> list[str]:
         """The device, as `flashemu` and nbdkit take it behind the profile."""
         return [*self.settings, f"seed={self.seed}"]
+
+    def keys(self) -> tuple[str, ...]:
+        """The settings that are keys of a profile."""
+        return tuple(word for word in self.settings if not word.startswith("size="))
+
+    def honest(self, tool: Tool) -> Work | None:
+        """The same on a device that does not lie; None if this one does not."""
+        told = dict(line.partition(" = ")[::2]
+                    for line in tool.ask("show", self.profile, *self.keys()).splitlines())
+        if told["lie"] == "none":
+            return None
+        kept = tuple(word for word in self.settings if not word.startswith("faults.lie="))
+        return replace(self, settings=(*kept, "faults.lie=none"))
 
 
 class Recording:
@@ -190,7 +203,7 @@ def record_work(work: Work, folder: Path, tool: Tool, timeout_s: float) -> Recor
     command fails, or takes longer."""
     make_folder(folder)
     recording = Recording(folder, work)
-    tool.canonical(work.profile, tuple(w for w in work.settings if not w.startswith("size=")))
+    tool.canonical(work.profile, work.keys())
     with tempfile.TemporaryDirectory(prefix="flashemu-crash.") as place, messages() as errors:
         control = f"{place}/control"
         server = [find_plugin(tool), f"profile={work.profile}", *work.words(), "clock=virtual",
