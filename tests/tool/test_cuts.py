@@ -258,6 +258,8 @@ def test_what_cannot_be_enumerated():
     bad("unnamed: is a trace without data", "cuts", device[0], "unnamed", *device[1:])
     write("gone", "# flashemu trace 1\n# data: nowhere\n0 write 0 512 data=18\n")
     bad("nowhere: No such file", "cuts", device[0], "gone", *device[1:])
+    err = bad("gen:random: No such file or directory", "cuts", device[0], "gen:random", *device[1:])
+    assert "allowed" not in err, "it takes a trace only"
     write("failed", "# flashemu trace 1\n0 write 0 512 data=18 status=no-power\n")
     bad("failed:2: the request had failed", "cuts", device[0], "failed", *device[1:])
     write("behind", "# flashemu trace 1\n0 read 1125899906842624 512\n")

@@ -42,9 +42,6 @@ int gzfile_open(FILE **ret, bool *compressed, const char *path, struct fe_err *e
     FILE *file = fopen(path, "re");
     gzFile content;
 
-    if (!file && errno == ENOENT)
-        return fe_err_set(err, errno, "%s: %s; allowed: a file, - for standard input, gen:PATTERN "
-                          "or rec:RECORDING", path, strerror(errno));
     if (!file)
         return fe_err_set(err, errno, "%s: %s", path, strerror(errno));
     int first = getc(file), second = first == 0x1f ? getc(file) : EOF;

@@ -150,7 +150,8 @@ class Ask {
     const faster = this.#formats.reduce((a, b) => !a || b.rate > a.rate ? b : a, null);
     if (faster && faster.rate * (1 - NO_DIFFERENCE) > best.rate)
       words.push(`${this.#format(faster.format).label} is faster: ${rateText(faster.rate)}.`);
-    else if (this.#formats.length) words.push("No other way to format it that was tried is faster.");
+    else if (this.#formats.length) words.push("No other way to format it that was tried is "
+      + `more than ${100 * NO_DIFFERENCE} % faster.`);
     $("sentence").textContent = words.join(" ");
   }
 
