@@ -5,11 +5,11 @@ published table."""
 
 import itertools
 import random
+import re
 
 import flashemu_lab_bench  # noqa: F401  (the path of the lab)
 from flashemu_script import run
 
-from flashemu_lab.report import svg
 from flashemu_lab.report.charts import share_chart
 from flashemu_lab.experiment.conclusion import conclusion
 from flashemu_lab.experiment.effects import analyse, contributions
@@ -306,13 +306,15 @@ def test_theory_of_a_profile():
 
 
 def test_names_beside_bars_are_whole():
-    """As long as there is room for them; then they end in an ellipsis."""
-    for length in range(1, 41):
-        name = "n" * length
-        drawn = share_chart("t", [("x", .5), (name, .5)])
-        whole = svg.text_width(name) <= 196
-        assert (">%s</text>" % name in drawn) == whole, length
-        assert ("\u2026</text>" in drawn) == (not whole) and whole == (length < 30), length
+    """In one line if there is room, else in two of 28 letters; a longer one ends in an ellipsis."""
+    name = "abcdefghijklm" * 7
+    for length in (1, 28, 29, 30, 55, 56, 57, 80):
+        drawn = share_chart("t", [("x", .5), (name[:length], .5)])
+        first, *lines = re.findall(r'text-anchor="end">([^<]*)</text>', drawn)
+        shown = "".join(lines)
+        assert first == "x" and len(lines) == (1 if length <= 29 else 2), (length, lines)
+        assert (shown == name[:length]) == (length <= 56), (length, lines)
+        assert shown.endswith("\u2026") == (length > 56), (length, lines)
 
 
 run(globals())

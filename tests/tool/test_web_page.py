@@ -171,7 +171,9 @@ def test_the_chip_request_by_request(b):
     b.wait(WORKED)
     b.js("document.getElementById('tab-chip').click()")
     b.wait("document.getElementById('chip-story').innerText.startsWith('48 blocks of 16 pages')")
-    for n in range(1, 61):
+    b.js("[1, 2, 3, 4, 5].forEach(() => document.getElementById('chip-step').click())")
+    b.wait("document.querySelector('#chip-counts dd')?.innerText === '5'")  # no click is lost
+    for n in range(6, 61):
         b.js("document.getElementById('chip-step').click()")
         b.wait("document.querySelector('#chip-counts dd')?.innerText === '%d'" % n)
     shown = dict(b.js("[...document.querySelectorAll('#chip-counts div')].map(d => "

@@ -89,6 +89,11 @@ class Chip {
     }
   }
 
+  /* Whoever waits for the emulator asks again at once before the next job: others wait as well. */
+  #pause() {
+    return new Promise(resolve => setTimeout(resolve, 10));
+  }
+
   /* A new device, and a new stream of requests. */
   async begin() {
     this.#play(false);
@@ -140,8 +145,10 @@ class Chip {
     }});
   }
 
+  /* Each click counts, also one that comes before the emulator has answered to the last one. */
   async #once() {
     this.#play(false);
+    while (this.#busy) await this.#pause();
     await this.#steps(1, 1000, true);
   }
 
@@ -172,7 +179,7 @@ class Chip {
   /* In the middle of the last request, where it hurts. */
   async #cut() {
     this.#play(false);
-    while (this.#busy) await new Promise(resolve => setTimeout(resolve, 10));
+    while (this.#busy) await this.#pause();
     const s = this.#step, at = s ? Math.floor((s.arrival + s.done) / 2) : 0;
     const good = await this.#run("chipCut", {at}, {cut: m => this.#take(m, {})});
     if (!good) return;
