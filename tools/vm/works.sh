@@ -177,17 +177,17 @@ run_packages() {
     local i n text from
     from=$(mktemp -d) && mkdir -p var/lib/dpkg/{info,updates} && touch var/lib/dpkg/{status,available} && sync || return 1
     for ((i = 1; i <= packages; i++)); do
-        mkdir -p $from/p$i/{DEBIAN,usr/lib/p$i} || return 1
+        mkdir -p "$from/p$i"/{DEBIAN,usr/lib/"p$i"} || return 1
         printf '%s\n' "Package: p$i" 'Version: 1' 'Architecture: all' 'Maintainer: x <x@x>' \
-            'Description: files' >$from/p$i/DEBIAN/control
+            'Description: files' >"$from/p$i/DEBIAN/control"
         for n in 1 2 3; do
             content $((10 * i + n))
-            printf %s "$text" >$from/p$i/usr/lib/p$i/$n
+            printf %s "$text" >"$from/p$i/usr/lib/p$i/$n"
         done
-        dpkg-deb -Znone --build $from/p$i >/dev/null || return 1
+        dpkg-deb -Znone --build "$from/p$i" >/dev/null || return 1
     done
     for ((i = 1; i <= packages; i++)); do
-        dpkg "${of_dpkg[@]}" -i $from/p$i.deb >/dev/null && mark "package $i" || return 1
+        dpkg "${of_dpkg[@]}" -i "$from/p$i.deb" >/dev/null && mark "package $i" || return 1
     done
 }
 check_packages() {
