@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Sequence
 
 from ..core.errors import LabError
-from ..core.text import allowed
+from ..core.text import allowed, meant
 from ..core.units import number, quantity
 from ..recording import recordings
 from ..runs.program import Tool
@@ -330,10 +330,10 @@ def _per_day(word: str, options: dict[str, str]) -> float:
 def _trace(tool: Tool, word: str, told: Told) -> Work:
     """A trace: what it has written, over how long."""
     if not Path(word).exists():
-        raise LabError(f"{word}: there is no such file, and no work of this name; "
-                       f"{allowed(word, list(shipped()))}, rec:RECORDING, gen:PATTERN, host=SIZE "
-                       "or "
-                       "chip=SIZE")
+        names = list(shipped())
+        raise LabError(f"{word}: there is no such file, and no work of this name; allowed: "
+                       f"{', '.join(names)}, rec:RECORDING, gen:PATTERN, host=SIZE or chip=SIZE"
+                       f"{meant(word, names)}")
     first, last, written, end = _span(tool.ask("trace", word))
     if not written:
         raise LabError(f"{word}: has no writes, so nothing wears")
