@@ -9,9 +9,10 @@ import threading
 import time
 
 from flashemu_server import PLUGIN, Ctl, Server, fails, has_all, refused, run, run_nbdkit
-from flashemu_tool import call, good_json
+from flashemu_tool import bad, call, good, good_json
 
 KB = 1024
+GEN = ("gen", "random", "--count", "1", "--force", "-o")
 OPTIONS = ("device.discard=yes", "cache.size=64K")
 
 
@@ -255,6 +256,19 @@ def test_a_trace_has_one_server():
             s.connect().pread(512, 1024)
             assert s.terminate() == 0
         assert [r.offset for r in records_of(f.trace)] == [1024]
+
+
+def test_no_command_replaces_what_a_server_writes():
+    """A rename would leave the server with a file that has no name, and its trace would be lost."""
+    with Folder() as f:
+        image = os.path.join(f.folder.name, "image")
+        with Server("ideal", "size=1M", "trace=" + f.trace, "file=" + image) as s:
+            s.connect().pread(512, 0)
+            for path in (f.trace, image):
+                bad(path + ": is in use by another flashemu server or tool", *GEN, path)
+            assert s.terminate() == 0
+        assert [r.offset for r in records_of(f.trace)] == [0]
+        good(*GEN, f.trace) # of a server that has ended
 
 
 def test_a_stalled_disk_ends_the_trace_and_not_the_device():

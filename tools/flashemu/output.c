@@ -27,6 +27,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -206,6 +207,19 @@ static int check_old(const char *path, struct fe_err *err)
                                    "name, or --force to replace it", path);
 }
 
+/* -EBUSY with message if a server has the file as its trace or its image: it locks both.  It would go on
+ * writing to a file without a name. */
+static int check_unused(const char *path, struct fe_err *err)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    bool in_use = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+
+    if (fd >= 0)
+        close(fd);
+    return in_use ? fe_err_set(err, EBUSY, "%.200s: is in use by another flashemu server or tool",
+                               path) : 0;
+}
+
 /* --- opening --- */
 
 /* Gives the new file the mode and the owner of the old one.  Only root may set the owner. */
@@ -263,6 +277,8 @@ static int open_replacement(struct output *o, const char *path, const struct sta
         return host_error(path, errno, err);
     bool may_be_image = old && output_image_bytes && (uint64_t)old->st_size == output_image_bytes;
     int r = old && !output_force && !may_be_image ? check_old(path, err) : 0;
+    if (r == 0 && old)
+        r = check_unused(path, err);
     if (r == 0)
         r = follow_links(path, &o->target, err);
     if (r == 0)

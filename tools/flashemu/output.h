@@ -24,7 +24,8 @@ struct output {
     uint32_t slot;    /* where the name of the temporary file is kept */
 };
 
-/* --force of the commands that write files: replaces whatever is there, except inputs. */
+/* --force of the commands that write files: replaces whatever is there, except inputs and what a
+ * server has in use. */
 extern bool output_force;
 
 /* Bytes of the image that the command writes: a file of this size is taken for one that was made
@@ -40,7 +41,8 @@ extern uint64_t output_image_bytes;
  * "gen:..." are passed over, and "-" is standard input.  An output that is one of these files, or
  * that another open output writes, is refused.  So is one that would replace a file which flashemu has
  * not made, unless output_force is set: a trace, page or picture of flashemu says so at its beginning,
- * and an empty file is nobody's.
+ * and an empty file is nobody's.  A file that a server has locked, because it is its trace or its image, is
+ * refused in any case.
  *
  * Returns 0, or a negative errno with message. */
 int output_open(struct output *o, const char *path, const char *const *inputs, uint32_t n,
