@@ -58,7 +58,7 @@ def test_documents_are_short():
 
 
 def test_summary_of_logs():
-    """docs/FIT.md: the answers at the top, and README.md, against the rows of all logs."""
+    """docs/FIT.md: the answers at the top against the rows of all logs."""
     counts = {}
     halves = []
     for heading in ("Cards that the rules were made with", "Other cards"):
@@ -90,15 +90,11 @@ def test_summary_of_logs():
          "15 %% for %d of %d" % (made["random"] + other["random"], made["randoms"] +
                                 other["randoms"], made["first"] + other["first"],
                                 made["firsts"] + other["firsts"]))
-    says("README.md", "Half of each of %d published logs" % len(halves))
-    says("README.md", "the median error there is %s to %s %%" % (min(halves), max(halves)))
 
 
 def test_summary_of_cards_with_a_queue():
     means = [percent(row[2]) for row in rows("docs/FIT.md", "Cards of today", 6)]
-    said = "come to %s to %s %% in the mean of 56" % (min(means), max(means))
-    says("docs/FIT.md", said)
-    says("README.md", said)
+    says("docs/FIT.md", "come to %s to %s %% in the mean of 56" % (min(means), max(means)))
 
 
 def test_summary_of_clones():
@@ -116,8 +112,6 @@ def test_summary_of_clones():
     says("README.md", "clones of %d shipped devices" % len(clones))
     says(FIT_MANUAL, "%s of them are within a tenth for each work, and the worst takes up to %s times "
          "as long" % (number, max(every)))
-    two = clones["toshiba16g"] + clones["sandisk-sd4gb"]
-    says("README.md", "take %.2f to %.2f times as long as the device" % (min(two), max(two)))
 
 
 def test_probe():
@@ -127,32 +121,6 @@ def test_probe():
     assert found
     says(PROBE_MANUAL, "Everything was right on %s of 100 devices" % found[1])
     says(PROBE_MANUAL, "everything was right on %s of them" % found[2])
-
-
-def test_speed():
-    """README.md quotes rows of docs/SPEED.md."""
-    table = {row[0]: row[1] for row in rows("docs/SPEED.md", "The figures", 3)}
-
-    def figures(begin):
-        found = [value for key, value in table.items() if key.startswith(begin)]
-        assert len(found) == 1, begin
-        return found[0].split(", ")
-
-    low, high = figures("replay, 1 GiB")
-    says("README.md", "%s million random host writes a second on 1 GiB at 7 %% over-provisioning, "
-         "and %s million at 28 %%" % (low, high))
-    page, dftl = figures("memory for each page")
-    says("README.md", "%s bytes of memory for each page of the chip, or %s with `dftl`" %
-         (page, dftl.removesuffix(" bytes")))
-    both = re.findall(r"\d\.\d+", " ".join(figures("served, 4 KiB")))
-    says("README.md", "%s to %s times as many requests a second" % (min(both), max(both)))
-    says("README.md", "what was written at random, that is %s." % figures(
-        "served, reads of 1 MiB that was written at random")[0])
-    mine = re.fullmatch(r"\d+, (\d+) MiB \(\d+, (\d+)\)", table[
-        "memory of a server, 256 MiB of data: `ideal`, `ssd-page` (the memory plugin)"])
-    assert mine
-    says("README.md", "%s MiB of memory for 256 MiB of data, and the memory plugin %s" %
-         mine.groups())
 
 
 def test_figures_of_the_first_stick():
