@@ -351,6 +351,7 @@ def test_what_is_refused():
     short = write("short.trace", head + "0 write 0 4096\n9000000000 write 0 4096\n")
     write("one.txt", FIRST)
     write("two.txt", SECOND)
+    write("registers", "eMMC Life Time Estimation A [EXT_CSD_DEVICE_LIFE_TIME_EST_TYP_A]: 0x02\n")
     ssd = ("--card", "ssd-page", "--only")
     for said, *words in (
             ("has no writes, so nothing wears", reads),
@@ -366,6 +367,22 @@ def test_what_is_refused():
             ("there is no such file, and no work of this name", "nowhere.trace"),
             ("allowed: every, commits", "database,rate=3"),
             ("allowed: a time such as", "logger,every=soon"),
+            ("there is no such file", ""),
+            ("such as 500MB or 2G", "host=1PB"),
+            ("--every says how often a", "home-assistant", "--every", "5s"),
+            ("and here is none: gen:random,op=write", "gen:random,op=write", "--per-day", "1G",
+             "--every", "5s"),
+            ("--per-day says how much a", "one.txt", "two.txt", "--apart", "1h", "--per-day", "1G"),
+            ("--per-day says how much a", "host=1G", "--per-day", "1G"),
+            ("--apart says what", "logger", "--apart", "1h"),
+            ("--age says how long", "logger", "--age", "1y"),
+            ("--device says whose", "logger", "--device", "sda"),
+            ("logger,every=1s: every=1s and --every both", "logger,every=1s", "--every", "5s"),
+            ("camera,rate=1M: rate=1M and --per-day both", "camera,rate=1M", "--per-day", "1G"),
+            ("logger: --every and --per-day both", "logger", "--every", "5s", "--per-day", "1G"),
+            ("--card: is of a card that is replayed", "registers", "--age", "1y", "--card", "ssd-page"),
+            ("--year: is of a card", "registers", "--age", "1y", "--year", "2015"),
+            ("ftl.op=9%: is of a card", "registers", "--age", "1y", "ftl.op=9%"),
             ("is given twice", "home-assistant", "--card", "ssd-page", "--card", "ssd-page"),
             ("which work?", "nand.endurance=5")):
         told = refusal(*words)

@@ -31,6 +31,11 @@ def _questions(tool: Tool, arguments: argparse.Namespace, effort: Effort) -> tup
                        "reading")
     asked = works.read(tool, words, works.Told(arguments.per_day, arguments.every, arguments.apart,
                                                arguments.age, arguments.device))
+    given = [*(["--card"] if arguments.card else []), *(["--year"] if arguments.year else []),
+             *settings]
+    if given and all(w.health for w in asked):
+        raise LabError(f"{given[0]}: is of a card that is replayed, and nothing is: "
+                       f"{asked[0].name} says itself how much of its life is used up")
     profiles = arguments.card or [CARD]
     if len(set(profiles)) < len(profiles):
         raise LabError(f"--card {profiles[-1]}: is given twice")

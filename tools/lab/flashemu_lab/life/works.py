@@ -51,6 +51,15 @@ class Told:
     device: str = ""
 
 
+# What the members of Told say, for the message about one that no work takes.
+_SAYS = {"per_day": "how much a recording, a trace, a pattern or a shipped work writes in a day",
+         "every": "how often a recording or a trace happens, or one event of a shipped work that "
+                  "has events",
+         "apart": "what lies between two readings of /proc/diskstats or mmc extcsd",
+         "age": "how long the device of one reading of mmc extcsd has been used",
+         "device": "whose counters of /proc/diskstats, iostat or sar count"}
+
+
 @dataclass(frozen=True)
 class Work:
     """requests  operands of a replay; several if they are shapes of which nobody knows which it is,
@@ -62,6 +71,7 @@ class Work:
     doubts    why a prediction has no evidence
     health    what a device says about itself, with the age: then there is nothing to replay
     before    what it said `apart` seconds before
+    takes     which members of Told say something about such a work
     """
 
     name: str
@@ -79,6 +89,7 @@ class Work:
     age: float = 0
     before: extcsd.Health | None = None
     apart: float = 0
+    takes: tuple[str, ...] = ()
 
     def shapes(self, card: Card) -> tuple[tuple[str, str], ...]:
         """The requests for this card, each with the name of its shape."""
@@ -103,7 +114,7 @@ _OTHER_NAMES = {"ha": "home-assistant", "homeassistant": "home-assistant", "home
 
 def read(tool: Tool, words: Sequence[str], told: Told) -> list[Work]:
     """The works that words mean; two readings of /proc/diskstats are one.  LabError if one is wrong
-    or does not say how much is written in a day."""
+    or does not say how much is written in a day, or if nothing takes what is told."""
     found: list[Work] = []
     sums: list[tuple[str, str]] = []
     registers: list[tuple[str, str]] = []
@@ -117,9 +128,15 @@ def read(tool: Tool, words: Sequence[str], told: Told) -> list[Work]:
         else:
             found.append(_one(tool, word, text, told))
     if sums:
-        found.append(_of_reading(sums[0][0], diskstats.read(sums, told.device, told.apart)))
+        found.append(replace(
+            _of_reading(sums[0][0], diskstats.read(sums, told.device, told.apart)),
+            takes=("apart", "device")))
     if registers:
         found.append(_of_registers(registers, told))
+    for member, says in _SAYS.items():
+        if getattr(told, member) and not any(member in work.takes for work in found):
+            raise LabError(f"--{member.replace('_', '-')} says {says}, and here is none: "
+                           f"{', '.join(work.name for work in found)}")
     return found
 
 
@@ -143,7 +160,8 @@ def _one(tool: Tool, word: str, text: str, told: Told) -> Work:
 
 def _amount(word: str, where: str, size: float | None) -> Work:
     if not size:
-        raise LabError(f"{word}: allowed: host=SIZE or chip=SIZE, the bytes of a day")
+        raise LabError(f"{word}: allowed: host=SIZE or chip=SIZE, the bytes of a day, such as "
+                       "500MB or 2G")
     shape = Number("shape of the requests", "64 KiB in order, again and again in 1 GiB",
                    "assumed") \
         if where == "chip" else _shape(65536)
@@ -160,7 +178,7 @@ def _shape(size: float) -> Number:
 
 
 def _of_text(word: str, text: str, told: Told) -> Work:
-    return _of_reading(word, sysstat.read(text, told.device, word))
+    return replace(_of_reading(word, sysstat.read(text, told.device, word)), takes=("device",))
 
 
 def _of_registers(texts: Sequence[tuple[str, str]], told: Told) -> Work:
@@ -172,7 +190,8 @@ def _of_registers(texts: Sequence[tuple[str, str]], told: Told) -> Work:
         if not told.age:
             raise LabError(f"{name}: says how much of its life is used up, and not since when; "
                            "--age TIME says it, or a second reading with --apart TIME")
-        return Work(name, "what the device has done so far", health=last, age=told.age)
+        return Work(name, "what the device has done so far", health=last, age=told.age,
+                    takes=("age",))
     if told.age:
         raise LabError(f"{name}: --age belongs to one reading of an eMMC, and there are "
                        f"{len(parts)}")
@@ -186,7 +205,7 @@ def _of_registers(texts: Sequence[tuple[str, str]], told: Told) -> Work:
         raise LabError(f"{name}: the readings are of the same step of 10 %, so they do not say how "
                        "fast life is used up; --age TIME with one of them does")
     return Work(name, "what the device did between its readings", health=last, before=before,
-                apart=apart)
+                apart=apart, takes=("apart",))
 
 
 def _of_reading(word: str, r: Reading) -> Work:
@@ -240,7 +259,7 @@ def _recording(word: str, told: Told) -> Work:
     start = Number("start of the partition", f"{sector} sectors",
                    "given" if ",start=" in word else "assumed")
     work = Work(word, f"the recording {r.name} ({r.mount}: {r.work})", (("recorded", text),),
-                rounds=rounds, doubts=doubts, assumed=(often, start))
+                rounds=rounds, doubts=doubts, assumed=(often, start), takes=("every", "per_day"))
     return _given_amount(work, told)
 
 
@@ -259,7 +278,7 @@ def _pattern(tool: Tool, word: str, told: Told) -> Work:
         raise LabError(f"{word}: a pattern does not say how much of it there is; --per-day SIZE "
                        "says it")
     return Work(word, f"the pattern {word}", (("pattern", word),), per_day=told.per_day,
-                assumed=(Number("bytes a day", f"{told.per_day:g}", "given"),))
+                takes=("per_day",), assumed=(Number("bytes a day", f"{told.per_day:g}", "given"),))
 
 
 def _options(word: str) -> dict[str, str]:
@@ -283,6 +302,10 @@ def _shipped(name: str, word: str, told: Told) -> Work:
             raise LabError(f"{word}: '{key}': {allowed(key, known)}")
     if len(options) > 1:
         raise LabError(f"{word}: allowed: one of {', '.join(known)}")
+    takes = ("every", "per_day") if "events" in w else ("per_day",)
+    for key, member in ((k, m) for k in options for m in takes if getattr(told, m)):
+        raise LabError(f"{word}: {key}={options[key]} and --{member.replace('_', '-')} both say "
+                       "how much there is a day")
     shape = Number("shape of the requests", w["shape"], w["requests"].partition(",")[0])
     requests = (("recorded", _operand(w["requests"])),)
     if "events" in w:
@@ -291,15 +314,16 @@ def _shipped(name: str, word: str, told: Told) -> Work:
         what = Number(f"a {w.get('event', name)}", f"every {every:g} s", "given" if given else
                       w["source"])
         work = Work(word, w["title"], requests, rounds=DAY / every / w["events"],
-                    assumed=(what, shape))
+                    assumed=(what, shape), takes=takes)
     else:
         per_day = _per_day(word, options) or w["per_day"]
         given = bool(options)
         what = Number("bytes a day", f"{per_day:g}", "given" if given else w["source"])
-        work = Work(word, w["title"], requests, per_day=per_day, assumed=(what, shape))
+        work = Work(word, w["title"], requests, per_day=per_day, assumed=(what, shape),
+                    takes=takes)
     if not given and w["source"].startswith("assumed"):
         work = replace(work, doubts=(f"{what.what} {what.value} is assumed",))
-    return _given_amount(work, replace(told, every=0))
+    return _given_amount(work, told if "every" in takes else replace(told, every=0))
 
 
 def _every(word: str, options: dict[str, str]) -> float:
@@ -329,16 +353,17 @@ def _per_day(word: str, options: dict[str, str]) -> float:
 
 def _trace(tool: Tool, word: str, told: Told) -> Work:
     """A trace: what it has written, over how long."""
-    if not Path(word).exists():
+    if not word or not Path(word).exists():
         names = list(shipped())
-        raise LabError(f"{word}: there is no such file, and no work of this name; allowed: "
-                       f"{', '.join(names)}, rec:RECORDING, gen:PATTERN, host=SIZE or chip=SIZE"
-                       f"{meant(word, names)}")
+        raise LabError(f"{word or repr(word)}: there is no such file, and no work of this name; "
+                       f"allowed: {', '.join(names)}, rec:RECORDING, gen:PATTERN, host=SIZE or "
+                       f"chip=SIZE{meant(word, names)}")
     first, last, written, end = _span(tool.ask("trace", word))
     if not written:
         raise LabError(f"{word}: has no writes, so nothing wears")
     length = (last - first) / 1e9
-    work = Work(word, f"the trace {word}", (("trace", word),), timed=length > 0, wrap=True)
+    work = Work(word, f"the trace {word}", (("trace", word),), timed=length > 0, wrap=True,
+                takes=("every", "per_day"))
     if told.per_day:
         work = _given_amount(work, told)
     elif told.every:
