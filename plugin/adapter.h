@@ -7,8 +7,7 @@
  *     exports.c    which device a connection gets
  *     adapter.c    what these have in common
  */
-#ifndef FLASHEMU_PLUGIN_ADAPTER_H
-#define FLASHEMU_PLUGIN_ADAPTER_H
+#pragma once
 
 #define NBDKIT_API_VERSION 2
 #include <nbdkit-plugin.h>
@@ -40,5 +39,3 @@ int fe_requests_zero(void *handle, uint32_t count, uint64_t offset, uint32_t fla
 int fe_requests_cache(void *handle, uint32_t count, uint64_t offset, uint32_t flags);
 int fe_requests_extents(void *handle, uint32_t count, uint64_t offset, uint32_t flags,
                         struct nbdkit_extents *extents);
-
-#endif

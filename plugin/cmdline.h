@@ -4,8 +4,7 @@
  *
  * It is read from /proc, once for each question, before the server serves.
  */
-#ifndef FLASHEMU_PLUGIN_CMDLINE_H
-#define FLASHEMU_PLUGIN_CMDLINE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,5 +16,3 @@ void fe_cmdline_text(char *buf, size_t size);
  * is opened before that.  An argument of another option that looks like -r counts, too; false if
  * the command line cannot be read. */
 bool fe_cmdline_is_read_only(void);
-
-#endif

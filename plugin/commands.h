@@ -34,8 +34,7 @@
  *   {"event":"power-cut","seq":N,"device_ns":N,"cuts":cuts so far}    also of power-on
  *   {"event":"dropped","dropped":N}    N events are missing here: the client was too slow
  */
-#ifndef FLASHEMU_PLUGIN_COMMANDS_H
-#define FLASHEMU_PLUGIN_COMMANDS_H
+#pragma once
 
 #include "server.h"
 
@@ -59,5 +58,3 @@ bool fe_command_events(struct fe_server *s, uint64_t *next, char **ret_lines);
 
 /* The reply to something that is not a request; like a reply above. */
 char *fe_command_error(const char *text);
-
-#endif

@@ -12,8 +12,7 @@
  *   - If there are FE_CONTROL_CLIENTS clients, the next one gets one line with an error, and its
  *     connection ends.  It gets that line even if it has sent a request already.
  */
-#ifndef FLASHEMU_PLUGIN_CONTROL_H
-#define FLASHEMU_PLUGIN_CONTROL_H
+#pragma once
 
 #include "flashemu/err.h"
 #include "server.h"
@@ -39,5 +38,3 @@ void fe_control_stop(struct fe_control *c);
  * by that that its image and its trace are complete, so fe_server_close comes before.  NULL is
  * allowed. */
 void fe_control_destroy(struct fe_control *c);
-
-#endif

@@ -15,8 +15,7 @@
  * Thread rule: all functions are called under the device's lock, except fe_events_wake,
  * fe_events_init and fe_events_fini.
  */
-#ifndef FLASHEMU_PLUGIN_EVENTS_H
-#define FLASHEMU_PLUGIN_EVENTS_H
+#pragma once
 
 #include "flashemu/device.h"
 #include "flashemu/err.h"
@@ -82,5 +81,3 @@ uint32_t fe_events_take(const struct fe_events *ev, uint64_t *next, struct fe_ev
 
 /* Event number seq as an object: a new reference, or NULL without memory. */
 json_t *fe_event_json(const struct fe_event *e, uint64_t seq);
-
-#endif

@@ -10,8 +10,7 @@
  * stick.  Not each connection has a device: a client may open several connections, and comes back for
  * what it has written.
  */
-#ifndef FLASHEMU_PLUGIN_EXPORTS_H
-#define FLASHEMU_PLUGIN_EXPORTS_H
+#pragma once
 
 #include "flashemu/err.h"
 #include "server.h"
@@ -26,5 +25,3 @@ int fe_exports_find(struct fe_server **ret, const char *name, struct fe_err *err
 
 /* Ends all devices but the one of the start.  There may be no connections. */
 void fe_exports_end(void);
-
-#endif

@@ -14,8 +14,7 @@
  * If a sync fails, the image has failed: every flush that has not been answered fails, and every
  * later one, too.
  */
-#ifndef FLASHEMU_PLUGIN_FLUSHER_H
-#define FLASHEMU_PLUGIN_FLUSHER_H
+#pragma once
 
 #include "flashemu/device.h"
 
@@ -39,5 +38,3 @@ void fe_flusher_fini(struct fe_flusher *f);
  * holds `lock`, which protects dev; the function releases it while it waits.  0, or a negative
  * errno if the image has failed. */
 int fe_flusher_sync(struct fe_flusher *f, struct fe_device *dev, pthread_mutex_t *lock);
-
-#endif

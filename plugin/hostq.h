@@ -26,8 +26,7 @@
  *
  * The caller owns the lock that protects the queue, and holds it in every call.
  */
-#ifndef FLASHEMU_PLUGIN_HOSTQ_H
-#define FLASHEMU_PLUGIN_HOSTQ_H
+#pragma once
 
 #include "flashemu/device.h"
 
@@ -55,5 +54,3 @@ bool fe_hostq_enter(struct fe_hostq *q, pthread_mutex_t *lock, const struct fe_r
 
 /* A request has left the device: lets the next one in. */
 void fe_hostq_leave(struct fe_hostq *q);
-
-#endif

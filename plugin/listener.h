@@ -3,8 +3,7 @@
  * A listening Unix socket in the file system.  There is no moment in which other users could
  * connect to it, and it is removed at the end if it is still ours.
  */
-#ifndef FLASHEMU_PLUGIN_LISTENER_H
-#define FLASHEMU_PLUGIN_LISTENER_H
+#pragma once
 
 #include "flashemu/err.h"
 
@@ -27,5 +26,3 @@ int fe_listener_open(struct fe_listener *l, const char *key, const char *path, s
 
 /* Closes the socket and removes its file, unless path is another file by now. */
 void fe_listener_close(struct fe_listener *l);
-
-#endif

@@ -6,8 +6,7 @@
  *     standard error   as long as somebody may read it: before the fork, and with -f, --run, -v
  *     syslog           afterwards, as a notice: nbdkit in the background has no standard error
  */
-#ifndef FLASHEMU_PLUGIN_NOTES_H
-#define FLASHEMU_PLUGIN_NOTES_H
+#pragma once
 
 /* To be called first, before nbdkit forks, and when it has forked. */
 void fe_notes_init(void);
@@ -15,5 +14,3 @@ void fe_notes_after_fork(void);
 
 /* Prints "nbdkit: flashemu: note: TEXT".  Any thread may call it. */
 void fe_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-
-#endif

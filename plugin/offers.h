@@ -3,8 +3,7 @@
  * What a device offers to its client, and how its failures are called, whatever the protocol is that
  * they speak.
  */
-#ifndef FLASHEMU_PLUGIN_OFFERS_H
-#define FLASHEMU_PLUGIN_OFFERS_H
+#pragma once
 
 #include "flashemu/profile.h"
 #include "flashemu/types.h"
@@ -45,5 +44,3 @@ static inline const char *fe_status_text(enum fe_status status)
         return "the chip failed";
     }
 }
-
-#endif

@@ -5,8 +5,7 @@
  * They may come in any order.  The profile and its overrides are put together when all parameters
  * are known.  Each parameter may be given once.
  */
-#ifndef FLASHEMU_PLUGIN_PARAMS_H
-#define FLASHEMU_PLUGIN_PARAMS_H
+#pragma once
 
 #include "flashemu/err.h"
 #include "flashemu/profile.h"
@@ -77,5 +76,3 @@ int fe_params_origin(const struct fe_params *p, const char *profile_name,
 /* Parses a value of transport-overhead, which may also be changed while the server runs.  The
  * message does not repeat the text. */
 int fe_params_parse_overhead(const char *text, uint64_t *ret_ns, struct fe_err *err);
-
-#endif

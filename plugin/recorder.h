@@ -20,8 +20,7 @@
  * gives the records their order.  Open, start and close are called when there are no requests.  Any thread may call the
  * other functions.
  */
-#ifndef FLASHEMU_PLUGIN_RECORDER_H
-#define FLASHEMU_PLUGIN_RECORDER_H
+#pragma once
 
 #include "flashemu/err.h"
 #include "flashemu/request.h"
@@ -79,5 +78,3 @@ void fe_recorder_get_state(struct fe_recorder *r, struct fe_recorder_state *ret)
 /* Writes the rest, which takes as long as the disk takes, and frees the recorder.  Returns the
  * first error that there was, with message.  NULL is allowed. */
 int fe_recorder_close(struct fe_recorder *r, struct fe_err *err);
-
-#endif

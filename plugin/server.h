@@ -17,8 +17,7 @@
  * The server knows nothing of nbdkit, except that a wait may be told to stop.  Any thread may call
  * any function between fe_server_start and fe_server_destroy.
  */
-#ifndef FLASHEMU_PLUGIN_SERVER_H
-#define FLASHEMU_PLUGIN_SERVER_H
+#pragma once
 
 #include "events.h"
 #include "flashemu/device.h"
@@ -185,5 +184,3 @@ int fe_server_mark(struct fe_server *s, const char *text, uint64_t *ret_now_ns, 
  * already waiting keeps its deadline.  *ret_now_ns is the device's clock afterwards.  -EOVERFLOW,
  * with message, if the clock would pass 146 years. */
 int fe_server_idle(struct fe_server *s, uint64_t ns, uint64_t *ret_now_ns, struct fe_err *err);
-
-#endif

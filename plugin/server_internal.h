@@ -10,8 +10,7 @@
  * histogram is taken after the wait, by threads that need nothing from the device, and so it is a
  * separate lock.  Nobody ever holds both.
  */
-#ifndef FLASHEMU_PLUGIN_SERVER_INTERNAL_H
-#define FLASHEMU_PLUGIN_SERVER_INTERNAL_H
+#pragma once
 
 #include "flusher.h"
 #include "hostq.h"
@@ -110,5 +109,3 @@ static inline void unlock_and_tell(struct fe_server *s, bool marked)
     if (news)
         fe_events_wake(&s->events);
 }
-
-#endif

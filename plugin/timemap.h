@@ -8,8 +8,7 @@
  * is computed from the anchor of the line and rounded once, so that no rounding error grows with
  * the run time.  Pure functions; the owner serialises.
  */
-#ifndef FLASHEMU_PLUGIN_TIMEMAP_H
-#define FLASHEMU_PLUGIN_TIMEMAP_H
+#pragma once
 
 #include "flashemu/err.h"
 
@@ -44,5 +43,3 @@ uint64_t fe_timemap_real(const struct fe_timemap *m, uint64_t device_ns);
 
 /* From real_ns on another scale applies.  Device time does not jump. */
 void fe_timemap_rescale(struct fe_timemap *m, uint64_t real_ns, struct fe_scale scale);
-
-#endif

@@ -14,8 +14,7 @@
  * A request begins when it is taken from its ring, and its answer is given when it is due.  Requests
  * that are due at the same instant are answered in the order in which they were taken.
  */
-#ifndef FLASHEMU_VHOST_BLK_H
-#define FLASHEMU_VHOST_BLK_H
+#pragma once
 
 #include "ring.h"
 #include "server.h"
@@ -54,5 +53,3 @@ void fe_blk_answer(struct fe_blk *b, uint64_t until_ns);
 
 /* The guest is gone: nobody gets an answer. */
 void fe_blk_forget(struct fe_blk *b);
-
-#endif

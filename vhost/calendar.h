@@ -14,8 +14,7 @@
  *
  * The guest's clock begins at 0 with its connection.  Device time is `base_ns` more.
  */
-#ifndef FLASHEMU_VHOST_CALENDAR_H
-#define FLASHEMU_VHOST_CALENDAR_H
+#pragma once
 
 #include "flashemu/err.h"
 
@@ -55,5 +54,3 @@ int fe_calendar_limit(struct fe_calendar *c, uint64_t due_ns, struct fe_err *err
 
 /* It is now_ns of the guest's time, at which it will be called while it waits. */
 void fe_calendar_pass(struct fe_calendar *c, uint64_t now_ns);
-
-#endif

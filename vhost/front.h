@@ -2,8 +2,7 @@
  *
  * The loop of one thread: who connects, what guests ask for, and when they get their answers.
  */
-#ifndef FLASHEMU_VHOST_FRONT_H
-#define FLASHEMU_VHOST_FRONT_H
+#pragma once
 
 #include "flashemu/profile.h"
 #include "listener.h"
@@ -21,5 +20,3 @@ struct fe_front {
 /* Serves one guest after another until the program shall end: 0.  A negative errno, with message, if
  * the host fails. */
 int fe_front_serve(struct fe_front *f, struct fe_err *err);
-
-#endif

@@ -5,8 +5,7 @@
  * The guest speaks of two kinds of addresses: of its memory, in descriptors, and of the process that
  * runs it, where it says where its rings are.
  */
-#ifndef FLASHEMU_VHOST_MEMORY_H
-#define FLASHEMU_VHOST_MEMORY_H
+#pragma once
 
 #include "flashemu/err.h"
 
@@ -39,5 +38,3 @@ void *fe_memory_at(const struct fe_memory *m, uint64_t addr, uint64_t *len);
 
 /* The same for an address of the process that runs the guest; all of len must be there. */
 void *fe_memory_user(const struct fe_memory *m, uint64_t addr, uint64_t len);
-
-#endif

@@ -6,8 +6,7 @@
  * All that a ring holds is the guest's, which may write to it at any time.  So each number is read
  * once, and checked before it is used.
  */
-#ifndef FLASHEMU_VHOST_RING_H
-#define FLASHEMU_VHOST_RING_H
+#pragma once
 
 #include "memory.h"
 
@@ -47,5 +46,3 @@ void fe_ring_give(struct fe_ring *r, uint16_t head, uint32_t written);
 
 /* Whether the guest wants to hear of what was given back; it counts as called then. */
 bool fe_ring_wants_call(struct fe_ring *r);
-
-#endif

@@ -13,8 +13,7 @@
  *
  * A reply is always a new file, so that a guest does not take what it has read before for it.
  */
-#ifndef FLASHEMU_VHOST_SPOKEN_H
-#define FLASHEMU_VHOST_SPOKEN_H
+#pragma once
 
 #include "flashemu/err.h"
 #include "server.h"
@@ -22,5 +21,3 @@
 /* Carries out the command in this folder.  A command that fails has a reply that says so.  0, or a
  * negative errno with message if the files cannot be read or written. */
 int fe_spoken_answer(struct fe_server *s, const char *folder, struct fe_err *err);
-
-#endif

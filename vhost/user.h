@@ -6,8 +6,7 @@
  * A guest that shares its time (vhost/calendar.h) sends its kicks on this connection, and
  * is called on the one that it hands over (in-band notifications); others use descriptors of events.
  */
-#ifndef FLASHEMU_VHOST_USER_H
-#define FLASHEMU_VHOST_USER_H
+#pragma once
 
 #include "blk.h"
 #include "calendar.h"
@@ -40,5 +39,3 @@ int fe_user_kicked(struct fe_user *u, uint32_t i, struct fe_err *err);
 /* Answers what is due at until_ns, and calls the guest.  Returns when it has taken note of that, if it
  * shares its time. */
 int fe_user_answer(struct fe_user *u, uint64_t until_ns, struct fe_err *err);
-
-#endif

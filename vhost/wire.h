@@ -5,8 +5,7 @@
  * Signals come only while something waits here: fe_wire_init blocks them otherwise.  So none is lost
  * between a look at the flag and a wait.
  */
-#ifndef FLASHEMU_VHOST_WIRE_H
-#define FLASHEMU_VHOST_WIRE_H
+#pragma once
 
 #include "flashemu/err.h"
 
@@ -28,5 +27,3 @@ int fe_wire_read(int fd, void *buf, size_t len, int *fds, uint32_t *n_fds);
 
 /* Writes len bytes, and hands over n_fds descriptors with them. */
 int fe_wire_write(int fd, const void *buf, size_t len, const int *fds, uint32_t n_fds);
-
-#endif

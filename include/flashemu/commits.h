@@ -17,8 +17,7 @@
  *
  * There is no lock: the owner serialises all calls.
  */
-#ifndef FLASHEMU_COMMITS_H
-#define FLASHEMU_COMMITS_H
+#pragma once
 
 #include "flashemu/hist.h"
 #include "flashemu/request.h"
@@ -47,5 +46,3 @@ void fe_commits_latency(const struct fe_commits *c, struct fe_hist *ret);
 
 /* Forgets all commits, also the open one. */
 void fe_commits_reset(struct fe_commits *c);
-
-#endif

@@ -14,8 +14,7 @@
  *
  * Thread rule: one caller at a time; the adapter owns the lock.
  */
-#ifndef FLASHEMU_DEVICE_H
-#define FLASHEMU_DEVICE_H
+#pragma once
 
 #include "flashemu/err.h"
 #include "flashemu/hist.h"
@@ -191,5 +190,3 @@ int fe_device_check(const struct fe_device *dev, struct fe_err *err);
 /* Calls fn with every batch of operations that the scheduler has placed.  For tests. */
 void fe_device_observe(struct fe_device *dev,
                        void (*fn)(void *ctx, const struct fe_op *ops, uint32_t n), void *ctx);
-
-#endif

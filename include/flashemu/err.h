@@ -7,8 +7,7 @@
  * wins: the place that found the error knows most about it, so a caller that passes the error on
  * must not overwrite the message.
  */
-#ifndef FLASHEMU_ERR_H
-#define FLASHEMU_ERR_H
+#pragma once
 
 struct fe_err {
     char text[512]; /* one line, no newline at the end, empty = no error yet */
@@ -28,5 +27,3 @@ int fe_err_set(struct fe_err *err, int errnum, const char *fmt, ...)
 
 /* Stores "out of memory: WHAT (BYTES bytes)" in the same way; returns -ENOMEM. */
 int fe_err_nomem(struct fe_err *err, const char *what, unsigned long long bytes);
-
-#endif

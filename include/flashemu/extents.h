@@ -11,8 +11,7 @@
  *
  * Thread rule: as for flashemu/device.h, the caller has the lock.
  */
-#ifndef FLASHEMU_EXTENTS_H
-#define FLASHEMU_EXTENTS_H
+#pragma once
 
 #include "flashemu/device.h"
 
@@ -34,5 +33,3 @@ struct fe_extent {
  * FE_OK, or why the device does not answer at all; then *ret stays. */
 enum fe_status fe_device_extent(const struct fe_device *dev, uint64_t now_ns, uint64_t offset,
                                 uint64_t len, struct fe_extent *ret);
-
-#endif

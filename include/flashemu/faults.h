@@ -5,8 +5,7 @@
  *
  * Thread rule: as for the device.
  */
-#ifndef FLASHEMU_FAULTS_H
-#define FLASHEMU_FAULTS_H
+#pragma once
 
 #include "flashemu/err.h"
 #include "flashemu/types.h"
@@ -35,5 +34,3 @@ void fe_device_hang(struct fe_device *dev, uint64_t ns);
 
 /* The device leaves the bus until that time: requests get FE_GONE immediately and do nothing. */
 void fe_device_disconnect(struct fe_device *dev, uint64_t until_ns);
-
-#endif

@@ -6,8 +6,7 @@
  * read it.  The option table (src/profile/options.c) has the range, the default and the
  * meaning of every key, and says which strategies use it.
  */
-#ifndef FLASHEMU_FTL_PARAMS_H
-#define FLASHEMU_FTL_PARAMS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -156,5 +155,3 @@ struct fe_ftl_params {
     struct fe_segment_params segment;
     struct fe_step_params step;
 };
-
-#endif

@@ -9,8 +9,7 @@
  * A device knows how long its cells are built for, and not how long they will live: its estimates
  * count nand.endurance, and the truth counts what faults.life_spread:device has drawn.
  */
-#ifndef FLASHEMU_HEALTH_H
-#define FLASHEMU_HEALTH_H
+#pragma once
 
 #include "flashemu/stats.h"
 
@@ -54,5 +53,3 @@ uint32_t fe_life_step(double cycles, uint64_t endurance);
 
 /* From a snapshot (flashemu/stats.h).  O(blocks). */
 void fe_snapshot_health(const struct fe_snapshot *s, struct fe_health *ret);
-
-#endif

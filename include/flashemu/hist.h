@@ -9,8 +9,7 @@
  * The size is fixed (about 15 KiB), and adding a value is O(1).  There is no lock: the owner
  * serialises all calls.
  */
-#ifndef FLASHEMU_HIST_H
-#define FLASHEMU_HIST_H
+#pragma once
 
 #include <stdint.h>
 
@@ -36,5 +35,3 @@ uint64_t fe_hist_below(const struct fe_hist *h, unsigned exponent);
 
 /* The arithmetic mean; 0 when empty. */
 double fe_hist_mean(const struct fe_hist *h);
-
-#endif

@@ -6,8 +6,7 @@
  * The option table (src/profile/options.c) has the range, the default and the meaning of
  * every key.
  */
-#ifndef FLASHEMU_HOST_PARAMS_H
-#define FLASHEMU_HOST_PARAMS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -81,5 +80,3 @@ static inline bool fe_cache_offers_flush(const struct fe_cache_params *p)
 {
     return fe_cache_is_volatile(p) || p->reliable_ns > 0;
 }
-
-#endif

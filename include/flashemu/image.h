@@ -5,8 +5,7 @@
  * This header has what an adapter needs to know about images: how to open one, and the token of a
  * sync.  src/store/store.h describes what an image holds.
  */
-#ifndef FLASHEMU_IMAGE_H
-#define FLASHEMU_IMAGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,5 +29,3 @@ struct fe_store_sync {
     uint64_t final; /* and no power cut takes back a program up to this one */
     uint32_t epoch; /* the epoch of the image that this sync ends */
 };
-
-#endif

@@ -14,8 +14,7 @@
  * faults.disconnect:request), addresses that come round (device.beyond), data that are lost without
  * a flush (cache.volatile), copies that come back after a cut (faults.cut:stale).
  */
-#ifndef FLASHEMU_LIES_H
-#define FLASHEMU_LIES_H
+#pragma once
 
 #include "flashemu/err.h"
 
@@ -90,5 +89,3 @@ void fe_lies_print(const struct fe_lies_params *p, char *buf, size_t len);
 
 /* What is allowed, in words. */
 void fe_lies_allowed(char *buf, size_t len);
-
-#endif

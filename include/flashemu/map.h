@@ -12,8 +12,7 @@
  *
  * Thread rule: as for flashemu/device.h, the caller has the lock.
  */
-#ifndef FLASHEMU_MAP_H
-#define FLASHEMU_MAP_H
+#pragma once
 
 #include "flashemu/device.h"
 
@@ -47,5 +46,3 @@ bool fe_device_knows_valid(const struct fe_device *dev);
  * O(pages of these blocks); so a caller may ask for a few blocks at a time, and give up the lock
  * in between.  The device must know (fe_device_knows_valid). */
 void fe_device_get_valid(const struct fe_device *dev, uint32_t first, uint32_t n, uint16_t *ret);
-
-#endif

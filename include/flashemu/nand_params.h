@@ -6,8 +6,7 @@
  * The option table (src/profile/options.c) has the range, the default and the meaning of
  * every key.
  */
-#ifndef FLASHEMU_NAND_PARAMS_H
-#define FLASHEMU_NAND_PARAMS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -84,5 +83,3 @@ struct fe_wear_params {
     uint32_t refresh_bits;     /* with that many errors in a codeword the block is refreshed;
                                   0: never */
 };
-
-#endif

@@ -12,8 +12,7 @@
  * During a pause nothing may be called that changes the device, only functions that take a const
  * one.  So pauses change no result.
  */
-#ifndef FLASHEMU_PAUSE_H
-#define FLASHEMU_PAUSE_H
+#pragma once
 
 #include "flashemu/device.h"
 
@@ -22,5 +21,3 @@
 
 /* From now on calls fn between two parts; NULL: no pauses. */
 void fe_device_set_pause(struct fe_device *dev, void (*fn)(void *ctx), void *ctx);
-
-#endif

@@ -13,8 +13,7 @@
  * by the chosen strategy.  A key that is not given has the default of the table, and `show`
  * prints it.
  */
-#ifndef FLASHEMU_PROFILE_H
-#define FLASHEMU_PROFILE_H
+#pragma once
 
 #include "flashemu/err.h"
 #include "flashemu/ftl_params.h"
@@ -175,5 +174,3 @@ extern const char *const fe_profile_names[];
 /* For messages: writes these names into buf, each behind a blank.  If there is no room for all of
  * them, whole names and then " ...".  len >= 5. */
 void fe_profile_list_names(char *buf, size_t len);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * A request of the host, and the reply of the device.
  */
-#ifndef FLASHEMU_REQUEST_H
-#define FLASHEMU_REQUEST_H
+#pragma once
 
 #include "flashemu/types.h"
 
@@ -24,5 +23,3 @@ struct fe_reply {
     uint64_t complete_ns;
     enum fe_status status;
 };
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Statistics: counters of what a device has done.
  */
-#ifndef FLASHEMU_STATS_H
-#define FLASHEMU_STATS_H
+#pragma once
 
 #include "flashemu/hist.h"
 #include "flashemu/lies.h"
@@ -116,5 +115,3 @@ void fe_snapshot_stats(const struct fe_snapshot *s, struct fe_stats *ret); /* O(
 const struct fe_hist *fe_snapshot_latency(const struct fe_snapshot *s, enum fe_req_type type);
 const struct fe_hist *fe_snapshot_commit_latency(const struct fe_snapshot *s);
 void fe_snapshot_destroy(struct fe_snapshot *s); /* NULL is allowed */
-
-#endif

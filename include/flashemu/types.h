@@ -5,8 +5,7 @@
  * Each address space has a type of its own and a sentinel that means "none".  Offsets and lengths
  * are in bytes.
  */
-#ifndef FLASHEMU_TYPES_H
-#define FLASHEMU_TYPES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -39,5 +38,3 @@ enum fe_status {
     FE_NO_POWER,      /* power is off, or failed before the request was done */
     FE_HOST_FAILED,   /* the host could not keep the data: see fe_device_failure */
 };
-
-#endif

@@ -5,8 +5,7 @@
  * The caller owns the words and guarantees that there are enough of them: fe_bits_words(n)
  * for n bits.  No function here checks a bound.
  */
-#ifndef FE_BASE_BITS_H
-#define FE_BASE_BITS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -59,5 +58,3 @@ static inline uint64_t fe_bits_get(const uint64_t *bits, uint64_t from, uint32_t
         word |= bits[from / 64 + 1] << (64 - shift);
     return n < 64 ? word & ((UINT64_C(1) << n) - 1) : word;
 }
-
-#endif

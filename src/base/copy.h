@@ -12,8 +12,7 @@
  * has these stores waits for them in a locked instruction.  A fence behind each copy would wait
  * every time.
  */
-#ifndef FE_BASE_COPY_H
-#define FE_BASE_COPY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,5 +24,3 @@ void fe_copy_past_cache(uint8_t *to, const uint8_t *from, size_t n);
 /* As fe_copy_past_cache, by stores of so many bytes: 64, 32 or 16.  Returns false, and copies
  * nothing, if this processor has no such stores.  For tests and benchmarks. */
 bool fe_copy_by(unsigned store_bytes, uint8_t *to, const uint8_t *from, size_t n);
-
-#endif

@@ -6,8 +6,7 @@
  * "123456789" is 0xe3069283.  The implementation uses the processor's instruction (SSE 4.2) where
  * there is one, and a small table elsewhere; both give the same result.
  */
-#ifndef FE_BASE_CRC32C_H
-#define FE_BASE_CRC32C_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -18,5 +17,3 @@ uint32_t fe_crc32c(uint32_t crc, const void *data, size_t len);
 
 /* The same computed with the table, so that tests can compare the two. */
 uint32_t fe_crc32c_table(uint32_t crc, const void *data, size_t len);
-
-#endif

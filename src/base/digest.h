@@ -9,8 +9,7 @@
  * Two lanes see each word of eight bytes, and each lane is a bijection of what it had before.  So
  * two blocks that differ in one word only never have the same digest.
  */
-#ifndef FE_BASE_DIGEST_H
-#define FE_BASE_DIGEST_H
+#pragma once
 
 #include "base/rng.h"
 
@@ -64,5 +63,3 @@ static inline bool fe_digest_same(struct fe_digest x, struct fe_digest y)
 {
     return x.a == y.a && x.b == y.b;
 }
-
-#endif

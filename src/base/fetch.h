@@ -2,8 +2,7 @@
  *
  * Fetching early what a large table will be asked for.
  */
-#ifndef FE_BASE_FETCH_H
-#define FE_BASE_FETCH_H
+#pragma once
 
 /* Asks for the cache line at p, which will be read or written soon.  Nothing happens if p is no
  * address.  The empty statement counts as an effect: without it gcc 12 takes a function that only
@@ -13,5 +12,3 @@ static inline void fe_fetch(const void *p)
     __builtin_prefetch(p, 1);
     __asm__ volatile("");
 }
-
-#endif

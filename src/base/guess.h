@@ -10,8 +10,7 @@
  *
  * A guess is only made for a message that is about to be printed, so its cost does not matter.
  */
-#ifndef FE_BASE_GUESS_H
-#define FE_BASE_GUESS_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -37,5 +36,3 @@ const char *fe_guess_word(const char *typed, size_t len, const char *names,
 
 /* Whether two names are the same but for '-' and '_', of which nobody remembers which it was. */
 bool fe_name_is(const char *typed, const char *name);
-
-#endif

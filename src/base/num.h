@@ -6,8 +6,7 @@
  * checked (fe_mul_ok) or computed in 128 bits and rounded once (fe_muldiv, fe_muldiv_up).
  * Rounding at every step instead would lose whole bus cycles.
  */
-#ifndef FE_BASE_NUM_H
-#define FE_BASE_NUM_H
+#pragma once
 
 #include <assert.h>
 #include <stdbool.h>
@@ -110,5 +109,3 @@ static inline unsigned fe_log2(uint64_t x)
 {
     return 63u - (unsigned)__builtin_clzll(x);
 }
-
-#endif

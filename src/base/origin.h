@@ -5,8 +5,7 @@
  * Statistics, JSON, traces and reports carry this, so that a file that is found months later still
  * says what it is.  A member that is NULL, and a seed that is not given, are left out.
  */
-#ifndef FE_BASE_ORIGIN_H
-#define FE_BASE_ORIGIN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,5 +37,3 @@ extern const char *const fe_origin_names[FE_N_ORIGIN_KEYS]; /* "version" ... */
 /* Writes one value as a line of text without control characters; overrides are separated by blanks.
  * A text that is too long ends in "...".  Returns false, with an empty text, if there is none. */
 bool fe_origin_text(const struct fe_origin *o, enum fe_origin_key key, char *buf, size_t len);
-
-#endif

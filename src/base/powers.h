@@ -4,8 +4,7 @@
  *
  * A logarithm is a number of 2^-FE_LOG_BITS, to base 2, and so is a quantile.  No state.
  */
-#ifndef FE_BASE_POWERS_H
-#define FE_BASE_POWERS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -24,5 +23,3 @@ int64_t fe_normal(uint64_t u);
 /* The quantile at u / 2^64 of a lognormal distribution: its median is `median`, and sigma_ppm
  * millionths, at most 3 000 000, are the standard deviation of its natural logarithm. */
 uint64_t fe_lognormal(uint64_t u, uint64_t median, uint64_t sigma_ppm);
-
-#endif

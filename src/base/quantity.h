@@ -14,8 +14,7 @@
  * otherwise: nothing is rounded, and parsing involves no floating point.  No function here
  * depends on the locale.  All functions are pure; any thread may call them.
  */
-#ifndef FE_BASE_QUANTITY_H
-#define FE_BASE_QUANTITY_H
+#pragma once
 
 #include "flashemu/err.h"
 
@@ -87,5 +86,3 @@ static inline const char *fe_rate_text(double bytes_per_s, char buf[static FE_RO
 {
     return fe_quantity_round(FE_RATE, bytes_per_s, buf);
 }
-
-#endif

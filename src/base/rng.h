@@ -10,8 +10,7 @@
  * The mixing function is the finaliser of splitmix64 (Steele, Lea, Flood 2014), applied to each
  * word in turn.
  */
-#ifndef FE_BASE_RNG_H
-#define FE_BASE_RNG_H
+#pragma once
 
 #include <stdint.h>
 
@@ -53,5 +52,3 @@ static inline uint64_t fe_rng_below(uint64_t bits, uint64_t n)
 {
     return (uint64_t)(((unsigned __int128)bits * n) >> 64);
 }
-
-#endif

@@ -2,13 +2,10 @@
  *
  * Text of the program's tables for manual pages.
  */
-#ifndef FE_BASE_ROFF_H
-#define FE_BASE_ROFF_H
+#pragma once
 
 #include <stdio.h>
 
 /* Writes text, which has no newline, so that roff prints it as it is.  The text must begin a line of
  * the page.  What follows a period and two blanks begins another. */
 void fe_roff_put(FILE *out, const char *text);
-
-#endif

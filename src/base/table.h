@@ -3,8 +3,7 @@
  * Memory for large tables, such as those that have one entry for each page of the chip, which are
  * read at random places.
  */
-#ifndef FE_BASE_TABLE_H
-#define FE_BASE_TABLE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -19,5 +18,3 @@ void *fe_table_alloc(size_t n, size_t entry_size);
  * caller ends them with fe_table_unmap and the same `bytes`; NULL is allowed there. */
 void *fe_table_map(size_t bytes);
 void fe_table_unmap(void *table, size_t bytes);
-
-#endif

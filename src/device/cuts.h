@@ -17,8 +17,7 @@
  * For whoever looks at many cuts of one device: tests/crash, which knows what each sector may hold,
  * and `flashemu cuts`.  The device must have options.power_cuts.
  */
-#ifndef FE_DEVICE_CUTS_H
-#define FE_DEVICE_CUTS_H
+#pragma once
 
 #include "flashemu/device.h"
 #include "nand/undo.h"
@@ -62,5 +61,3 @@ bool fe_cuts_lies(const struct fe_device *dev);
  * nothing. */
 uint32_t fe_cuts_pages(const struct fe_device *dev);
 struct fe_cuts_place fe_cuts_place(const struct fe_device *dev, fe_lpn lpn);
-
-#endif

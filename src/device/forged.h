@@ -18,8 +18,7 @@
  * Not modelled: a buffer that keeps less of scattered sectors than of those in order, or that
  * survives without power.
  */
-#ifndef FE_DEVICE_FORGED_H
-#define FE_DEVICE_FORGED_H
+#pragma once
 
 #include "base/num.h"
 #include "device/ring.h"
@@ -65,5 +64,3 @@ void fe_forged_look(const struct fe_forged *f, uint64_t at, uint32_t len, void *
 
 /* Nothing is kept of `len` bytes from `at` on any more; they read as zeros. */
 void fe_forged_forget(struct fe_forged *f, uint64_t at, uint64_t len);
-
-#endif

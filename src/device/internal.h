@@ -24,8 +24,7 @@
  * The device owns every part that it points to.  Parts point to each other and to dev->ops, so a
  * struct fe_device must stay where it was allocated.
  */
-#ifndef FE_DEVICE_INTERNAL_H
-#define FE_DEVICE_INTERNAL_H
+#pragma once
 
 #include "device/forged.h"
 #include "device/lies.h"
@@ -182,5 +181,3 @@ uint64_t fe_device_take_hang(struct fe_device *dev);
 /* The request counted last completes at complete_ns; the device leaves the bus then if the profile
  * says so. */
 void fe_device_leave(struct fe_device *dev, uint64_t complete_ns);
-
-#endif

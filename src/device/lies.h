@@ -17,8 +17,7 @@
  * The state is in the controller's memory.  A power cut forgets older copies and a flush that has
  * not come yet; an image has neither of them.
  */
-#ifndef FE_DEVICE_LIES_H
-#define FE_DEVICE_LIES_H
+#pragma once
 
 #include "device/ring.h"
 #include "flashemu/request.h"
@@ -71,5 +70,3 @@ uint64_t fe_lies_capacity(const struct fe_device *dev, uint64_t now_ns);
 
 /* The request has been carried out: what the host gets of it. */
 void fe_lies_end(struct fe_device *dev, const struct fe_request *req, const struct fe_reply *reply);
-
-#endif

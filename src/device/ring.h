@@ -10,8 +10,7 @@
  *
  * host/cache.c cannot serve here: its entries are logical pages of a strategy.
  */
-#ifndef FE_DEVICE_RING_H
-#define FE_DEVICE_RING_H
+#pragma once
 
 #include "flashemu/err.h"
 
@@ -49,5 +48,3 @@ void fe_ring_put(struct fe_ring *r, uint64_t sector, const void *data);
 
 /* Forgets n sectors from `first` on. */
 void fe_ring_forget(struct fe_ring *r, uint64_t first, uint64_t n);
-
-#endif

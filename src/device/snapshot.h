@@ -2,8 +2,7 @@
  *
  * What a snapshot holds, for those who work sums out of it.
  */
-#ifndef FE_DEVICE_SNAPSHOT_H
-#define FE_DEVICE_SNAPSHOT_H
+#pragma once
 
 #include "flashemu/health.h"
 #include "nand/chip.h"
@@ -30,5 +29,3 @@ struct fe_wear_stats fe_sums_stats(const struct fe_sums *s);
  * ret->enhanced_blocks good ones hold the enhanced area. */
 void fe_device_wear_stats(const struct fe_peb_info *blocks, uint32_t n_blocks, uint32_t n_pebs,
                           struct fe_stats *ret);
-
-#endif

@@ -74,8 +74,7 @@
  * for what comes next.  (flashbench -a: six of 48 logs have units of 4 MiB of which the last 1 KiB
  * takes 1.15 to 1.3 times as long as the last 1 KiB of another page, and the first no longer.)
  */
-#ifndef FE_FTL_COST_H
-#define FE_FTL_COST_H
+#pragma once
 
 #include "base/num.h"
 #include "flashemu/ftl_params.h"
@@ -143,5 +142,3 @@ static inline void fe_costs_page(struct fe_costs *c, struct fe_oplist *ops, bool
 
 /* Remembers what writes of n whole pages in order leave behind, but takes no time.  O(regions). */
 void fe_costs_fill(struct fe_costs *c, fe_lpn first, fe_lpn n);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * What a strategy counts.
  */
-#ifndef FE_FTL_COUNTERS_H
-#define FE_FTL_COUNTERS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -19,5 +18,3 @@ struct fe_ftl_counters {
     uint64_t map_reads, map_writes; /* of translation pages; copies are not counted here */
     uint64_t map_evictions;         /* map_writes because an entry had to leave the cache */
 };
-
-#endif

@@ -15,8 +15,7 @@
  * The device calls a strategy page by page, in the order in which requests arrive.  There is no
  * lock here: one caller at a time.
  */
-#ifndef FE_FTL_FTL_H
-#define FE_FTL_FTL_H
+#pragma once
 
 #include "flashemu/err.h"
 #include "flashemu/ftl_params.h"
@@ -188,5 +187,3 @@ extern const struct fe_ftl_ops *const fe_ftl_registry[];
 
 /* The index of a name in the registry, or -1. */
 int fe_ftl_find(const char *name);
-
-#endif

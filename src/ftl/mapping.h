@@ -9,8 +9,7 @@
  * takes memory only for what is written.  (A map of 1 TiB in pages of 4 KiB has 1 GiB.)  The table
  * of `dftl` is no such table: its bytes are what the chip holds.
  */
-#ifndef FE_FTL_MAPPING_H
-#define FE_FTL_MAPPING_H
+#pragma once
 
 #include "nand/medium.h"
 
@@ -42,5 +41,3 @@ static inline enum fe_status fe_read_mapped(struct fe_medium *m, fe_ppn ppn, uin
         memset(buf, 0, len);
     return FE_OK;
 }
-
-#endif

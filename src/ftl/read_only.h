@@ -7,8 +7,7 @@
  * copy (recover.h).  This needs no knowledge of the strategy, so one reader serves all of
  * them.
  */
-#ifndef FE_FTL_READ_ONLY_H
-#define FE_FTL_READ_ONLY_H
+#pragma once
 
 #include "ftl/ftl.h"
 
@@ -21,5 +20,3 @@ int fe_ftl_power_on(struct fe_ftl **ret, const struct fe_ftl_params *p, struct f
 /* The reader: finds every page on the chip as it is, and changes nothing.  -ENOMEM. */
 int fe_ftl_read_only(struct fe_ftl **ret, struct fe_medium *m, uint32_t n_lpns,
                      struct fe_err *err);
-
-#endif

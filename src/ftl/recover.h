@@ -11,8 +11,7 @@
  * A page counts as never written if it is torn, or if the controller's log says that it was
  * trimmed.
  */
-#ifndef FE_FTL_RECOVER_H
-#define FE_FTL_RECOVER_H
+#pragma once
 
 #include "ftl/ftl.h"
 #include "ftl/mapping.h"
@@ -61,5 +60,3 @@ struct fe_recover_age {
 
 /* The oldest first; of equal ones, the lowest number. */
 void fe_recover_sort(struct fe_recover_age *a, uint32_t n);
-
-#endif

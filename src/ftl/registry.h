@@ -6,8 +6,7 @@
  * STRATEGY(NAME) here.  Users, tests and help see the strategies in this order, through
  * fe_ftl_registry (ftl.h).
  */
-#ifndef FE_FTL_REGISTRY_H
-#define FE_FTL_REGISTRY_H
+#pragma once
 
 #include "ftl/ftl.h"
 
@@ -24,5 +23,3 @@
 #define FE_FTL_DECLARE(name) extern const struct fe_ftl_ops fe_ftl_##name;
 FE_FTL_STRATEGIES(FE_FTL_DECLARE)
 #undef FE_FTL_DECLARE
-
-#endif

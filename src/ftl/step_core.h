@@ -2,8 +2,7 @@
  *
  * The state of the step model, for step.c and for a test that damages it.  step.c has the idea.
  */
-#ifndef FE_FTL_STEP_CORE_H
-#define FE_FTL_STEP_CORE_H
+#pragma once
 
 #include "ftl/registry.h"
 
@@ -27,5 +26,3 @@ static inline struct step_ftl *step_of(struct fe_ftl *ftl)
 {
     return (struct step_ftl *)ftl;
 }
-
-#endif

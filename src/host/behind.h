@@ -20,8 +20,7 @@
  *
  * Not modelled: places that become free in another order than they were taken.
  */
-#ifndef FE_HOST_BEHIND_H
-#define FE_HOST_BEHIND_H
+#pragma once
 
 #include "base/num.h"
 #include "flashemu/err.h"
@@ -79,5 +78,3 @@ static inline void fe_behind_keep(struct fe_behind *b, uint64_t end_ns)
     uint64_t *last = &b->free_ns[(b->next ? b->next : b->n) - 1];
     *last = fe_max_u64(*last, end_ns);
 }
-
-#endif

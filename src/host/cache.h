@@ -6,8 +6,7 @@
  * written out first, and the host waits for that.  Whether the cache is volatile or safe from power
  * cuts matters to flush, FUA and power cuts, but not to this structure.
  */
-#ifndef FE_HOST_CACHE_H
-#define FE_HOST_CACHE_H
+#pragma once
 
 #include "flashemu/host_params.h"
 #include "ftl/ftl.h"
@@ -56,5 +55,3 @@ uint32_t fe_cache_pages(const struct fe_cache_params *p, uint32_t page_bytes);
  * records contradict each other.  (The cache itself keeps the image up to date from its creation
  * on.) */
 int fe_cache_load(struct fe_cache *c, struct fe_err *err);
-
-#endif

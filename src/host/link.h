@@ -35,8 +35,7 @@
  *     pages      |=0=|=1=|=2=|=3=|              read_buffer is two pages
  *     data out           |~0~1~| |~2~3~|
  */
-#ifndef FE_HOST_LINK_H
-#define FE_HOST_LINK_H
+#pragma once
 
 #include "flashemu/host_params.h"
 
@@ -115,5 +114,3 @@ uint64_t fe_link_asked(const struct fe_link *l, uint64_t in_ns, uint64_t end_ns)
 
 /* The command completes at complete_ns, when its queue slot becomes free. */
 void fe_link_end(struct fe_link *l, uint64_t complete_ns);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * A spare of the same die is preferred, so that stripes stay stripes.
  */
-#ifndef FE_NAND_BBM_H
-#define FE_NAND_BBM_H
+#pragma once
 
 #include "nand/medium_core.h"
 
@@ -24,5 +23,3 @@ fe_peb fe_bbm_replace(struct fe_medium *m, fe_peb peb, uint32_t n);
 /* The same for a chip block whose erase has failed: the peb is erased afterwards, and the old
  * chip block has one cycle more. */
 fe_peb fe_bbm_replace_erased(struct fe_medium *m, fe_peb peb);
-
-#endif

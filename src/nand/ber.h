@@ -15,8 +15,7 @@
  * Integers throughout, so that every machine draws the same bits: a rate is a number of
  * 2^-64; powers are good to 2^-20 of their value.  No state.
  */
-#ifndef FE_NAND_BER_H
-#define FE_NAND_BER_H
+#pragma once
 
 #include "flashemu/nand_params.h"
 
@@ -41,5 +40,3 @@ uint64_t fe_ber_rate(const struct fe_ber_params *p, uint64_t cycles, uint64_t en
  * independent bits at this rate, but never more than max.  With u fixed it grows with the
  * rate: bits that were wrong stay wrong.  O(k). */
 uint32_t fe_ber_draw(uint64_t u, uint32_t n_bits, uint64_t rate, uint32_t max);
-
-#endif

@@ -26,8 +26,7 @@
  *
  * No lock: part of the medium.
  */
-#ifndef FE_NAND_CHIP_H
-#define FE_NAND_CHIP_H
+#pragma once
 
 #include "base/bits.h"
 #include "base/fetch.h"
@@ -196,5 +195,3 @@ void fe_chip_begin_cut(struct fe_chip *c, const struct fe_interrupted *interrupt
 void fe_chip_set_stale(struct fe_chip *c);
 void fe_chip_set_dead(struct fe_chip *c);
 void fe_chip_end_cut(struct fe_chip *c);
-
-#endif

@@ -19,8 +19,7 @@
  * is loaded takes the latest of them.  So it is with images of versions that had no such record.
  * The record is written with each call that changes it, in one write of the host.
  */
-#ifndef FE_NAND_CHIP_LIFETIME_H
-#define FE_NAND_CHIP_LIFETIME_H
+#pragma once
 
 #include "nand/chip.h"
 
@@ -62,5 +61,3 @@ void fe_chip_save_lifetime(struct fe_chip *c, uint64_t at_ns);
 
 /* The end of a run: the image gets the reads of all blocks, too.  O(blocks). */
 void fe_chip_end_run(struct fe_chip *c, uint64_t at_ns);
-
-#endif

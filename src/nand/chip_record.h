@@ -7,8 +7,7 @@
  * counted from those records.  A block's record has what the controller keeps of the block
  * elsewhere on the chip: erase count and marks.
  */
-#ifndef FE_NAND_CHIP_RECORD_H
-#define FE_NAND_CHIP_RECORD_H
+#pragma once
 
 #include <stdint.h>
 
@@ -47,5 +46,3 @@ struct fe_chip_journal {
     uint64_t since, until;
     uint64_t n, n_stale;
 };
-
-#endif

@@ -6,8 +6,7 @@
  * may have to take it back asks first for what was there, and gives that back here.  The rules of
  * nand/chip.h hold: memory and image change together.
  */
-#ifndef FE_NAND_CHIP_UNDO_H
-#define FE_NAND_CHIP_UNDO_H
+#pragma once
 
 #include "nand/chip.h"
 
@@ -41,5 +40,3 @@ void fe_chip_take_back_erase(struct fe_chip *c, fe_peb peb, const struct fe_chip
 /* This chip block stands behind peb, which an image that is loaded does not say: a kill or a crash of the
  * host has left half an exchange. */
 void fe_chip_put_behind(struct fe_chip *c, fe_peb peb, fe_chip_block block);
-
-#endif

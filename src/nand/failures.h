@@ -6,8 +6,7 @@
  * same wrong bits until the rate has grown, and none depends on how often others were made.
  * What the controller does about a failure is in nand/wear.h.
  */
-#ifndef FE_NAND_FAILURES_H
-#define FE_NAND_FAILURES_H
+#pragma once
 
 #include "nand/ber.h"
 #include "nand/medium_read.h"
@@ -54,5 +53,3 @@ enum fe_status fe_failures_read(struct fe_medium *m, fe_ppn ppn, uint32_t off, u
 
 /* The page at base is being copied: what its copy will have in `flips`. */
 uint16_t fe_failures_copied(struct fe_medium *m, fe_ppn base);
-
-#endif

@@ -22,8 +22,7 @@
  *   peb = row * n_dies + die      channel of a die = die % channels
  *   ppn = peb * pages_per_block + page
  */
-#ifndef FE_NAND_GEOMETRY_H
-#define FE_NAND_GEOMETRY_H
+#pragma once
 
 #include "base/num.h"
 #include "flashemu/err.h"
@@ -102,5 +101,3 @@ uint32_t fe_page_bit(const struct fe_geometry *g, uint32_t page);
 /* The LSB page that an interrupted program of this MSB page may take with it (MLC), by its first
  * part; the page itself where there is none. */
 uint32_t fe_page_partner(const struct fe_geometry *g, uint32_t page);
-
-#endif

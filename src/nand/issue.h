@@ -4,8 +4,7 @@
  * channel.  Only the medium, and bad block management for it, issue operations; their
  * counters are counted here as far as no program or erase can still fail.
  */
-#ifndef FE_NAND_ISSUE_H
-#define FE_NAND_ISSUE_H
+#pragma once
 
 #include "nand/failures.h"
 #include "nand/medium_read.h"
@@ -101,5 +100,3 @@ static inline void fe_issue_count_programs(struct fe_medium *m, uint32_t n)
     m->counters.page_programs += (uint64_t)n * m->geo.planes_ganged;
     m->counters.bytes_programmed += (uint64_t)n * m->geo.page_bytes;
 }
-
-#endif

@@ -19,8 +19,7 @@
  *
  * No lock: the owner serialises.
  */
-#ifndef FE_NAND_MEDIUM_H
-#define FE_NAND_MEDIUM_H
+#pragma once
 
 #include "nand/medium_read.h"
 
@@ -113,5 +112,3 @@ static inline void fe_medium_begin_emptying(struct fe_medium *m)
 {
     m->emptying_since = fe_medium_last_seq(m);
 }
-
-#endif

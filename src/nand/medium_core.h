@@ -19,8 +19,7 @@
  *
  * Each file uses only files further down.
  */
-#ifndef FE_NAND_MEDIUM_CORE_H
-#define FE_NAND_MEDIUM_CORE_H
+#pragma once
 
 #include "nand/chip.h"
 #include "nand/ops.h"
@@ -71,5 +70,3 @@ struct fe_medium {
                                   victim began, for the journal of a power cut */
     struct fe_nand_counters counters;
 };
-
-#endif

@@ -4,8 +4,7 @@
  *
  * None of them changes anything or takes any of the device's time; each is O(1).
  */
-#ifndef FE_NAND_MEDIUM_READ_H
-#define FE_NAND_MEDIUM_READ_H
+#pragma once
 
 #include "nand/medium_core.h"
 
@@ -174,5 +173,3 @@ static inline struct fe_interrupted fe_medium_interrupted(const struct fe_medium
 {
     return m->chip.interrupted;
 }
-
-#endif

@@ -13,8 +13,7 @@
  *
  * A merge of a thousand pages, each of which waits for the one before it, is one op (nand/series.h).
  */
-#ifndef FE_NAND_OPS_H
-#define FE_NAND_OPS_H
+#pragma once
 
 #include "flashemu/types.h"
 
@@ -118,5 +117,3 @@ static inline void fe_ops_busy(struct fe_oplist *l, uint64_t ns)
 {
     *fe_ops_add(l) = (struct fe_op){.kind = FE_OP_BUSY, .ppn = FE_PPN_NONE, .cell_ns = ns};
 }
-
-#endif

@@ -18,8 +18,7 @@
  * may look at them.  With several dies or cached operations pages overlap, a staged program transfers
  * more than a read, and operations that slow with wear take a time of their own in each block.
  */
-#ifndef FE_NAND_SERIES_H
-#define FE_NAND_SERIES_H
+#pragma once
 
 #include "nand/issue.h"
 
@@ -124,5 +123,3 @@ struct fe_series_row {
 /* Does for a row what fe_series_barrier, fe_series_read and fe_series_prog do page by page.  Only if a
  * series is allowed and the chip is bare (fe_chip_is_bare).  O(n). */
 void fe_series_copy(struct fe_medium *m, struct fe_series *r, const struct fe_series_row *row);
-
-#endif

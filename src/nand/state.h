@@ -2,8 +2,7 @@
  *
  * What a chip (nand/chip.h) keeps of one page, of one block, and of power cuts.
  */
-#ifndef FE_NAND_STATE_H
-#define FE_NAND_STATE_H
+#pragma once
 
 #include "flashemu/types.h"
 
@@ -66,5 +65,3 @@ struct fe_interrupted {
     fe_peb peb;            /* FE_PEB_NONE: no block was */
     uint64_t since, until; /* sequence numbers when its emptying began, and when it was done */
 };
-
-#endif

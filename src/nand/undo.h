@@ -32,8 +32,7 @@
  *
  * No lock: part of the medium.
  */
-#ifndef FE_NAND_UNDO_H
-#define FE_NAND_UNDO_H
+#pragma once
 
 #include "nand/chip_undo.h"
 #include "nand/medium_read.h"
@@ -110,5 +109,3 @@ void fe_undo_settle(struct fe_medium *m, uint64_t now_ns);
  * is at that instant, and writes the cut into its journal.  All operations must have been
  * placed.  Afterwards everything is final. */
 struct fe_cut_count fe_undo_cut(struct fe_medium *m, const struct fe_cut *cut);
-
-#endif

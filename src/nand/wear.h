@@ -22,8 +22,7 @@
  *
  * A medium without fe_wear_attach never fails, and pays nothing for this.
  */
-#ifndef FE_NAND_WEAR_H
-#define FE_NAND_WEAR_H
+#pragma once
 
 #include "nand/failures.h"
 
@@ -73,5 +72,3 @@ int fe_wear_flip(struct fe_medium *m, fe_ppn ppn, uint32_t bits, struct fe_err *
 /* The block has this many cycles behind it. */
 int fe_wear_set_cycles(struct fe_medium *m, fe_chip_block block, uint32_t cycles,
                        struct fe_err *err);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * The answer to `flashemu ctl SOCKET health`.
  */
-#ifndef FE_OBS_HEALTH_JSON_H
-#define FE_OBS_HEALTH_JSON_H
+#pragma once
 
 #include "flashemu/health.h"
 
@@ -12,5 +11,3 @@
 /* {"emmc":what EXT_CSD has, "sd":what an industrial card gives by CMD56, "truth":the rest}.  A new
  * reference, or NULL without memory. */
 json_t *fe_health_json(const struct fe_health *h);
-
-#endif

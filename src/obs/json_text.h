@@ -2,8 +2,7 @@
  *
  * Text and numbers of 64 bits in JSON.
  */
-#ifndef FE_OBS_JSON_TEXT_H
-#define FE_OBS_JSON_TEXT_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -22,5 +21,3 @@ json_t *fe_json_u64(uint64_t n);
 
 /* The number that fe_json_u64() has made.  False if o is anything else, or NULL. */
 bool fe_json_to_u64(const json_t *o, uint64_t *ret);
-
-#endif

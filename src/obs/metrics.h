@@ -6,8 +6,7 @@
  * at zero again when the statistics are reset, as such systems expect of a program that has been
  * started again.
  */
-#ifndef FE_OBS_METRICS_H
-#define FE_OBS_METRICS_H
+#pragma once
 
 #include "flashemu/device.h"
 #include "flashemu/hist.h"
@@ -20,5 +19,3 @@
  * fe_stats_json.  O(blocks). */
 char *fe_metrics_text(const struct fe_snapshot *now, const json_t *origin, const char *clock,
                       const struct fe_hist *lateness, bool late);
-
-#endif

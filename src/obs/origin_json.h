@@ -2,8 +2,7 @@
  *
  * The origin of a result as members of a JSON object.
  */
-#ifndef FE_OBS_ORIGIN_JSON_H
-#define FE_OBS_ORIGIN_JSON_H
+#pragma once
 
 #include "base/origin.h"
 
@@ -14,5 +13,3 @@
  * profile is known.  Returns obj, or drops the reference and returns NULL without memory; also if
  * obj is NULL. */
 json_t *fe_origin_json(json_t *obj, const struct fe_origin *origin);
-
-#endif

@@ -5,8 +5,7 @@
  * The server and `flashemu replay --json` both print this object, so that a script can read either.
  * The keys come in the order of the documentation.
  */
-#ifndef FE_OBS_STATS_JSON_H
-#define FE_OBS_STATS_JSON_H
+#pragma once
 
 #include "flashemu/device.h"
 #include "flashemu/hist.h"
@@ -26,5 +25,3 @@ json_t *fe_stats_json(const struct fe_snapshot *now, const char *name, const cha
 /* Its member `wear`: a new reference, or NULL without memory.  `enhanced` in it has the wear of an
  * enhanced area where there is one. */
 json_t *fe_wear_json(const struct fe_stats *s);
-
-#endif

@@ -9,8 +9,7 @@
  * of the user each time it is loaded; nothing is parsed during the build.  The folder profiles/ is
  * the only place to add a profile: the build finds a new file by itself.
  */
-#ifndef FE_PROFILE_BUILTIN_H
-#define FE_PROFILE_BUILTIN_H
+#pragma once
 
 #include <stddef.h>
 
@@ -23,5 +22,3 @@ struct fe_builtin {
 
 /* Sorted by file name.  The last entry has a NULL file_name and only ends the list. */
 extern const struct fe_builtin fe_builtins[];
-
-#endif

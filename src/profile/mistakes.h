@@ -5,8 +5,7 @@
  * Mistakes are found in any order and printed in the order of the file's lines.  Loading a profile
  * needs only the first mistake, so only that one is kept.  `flashemu check` needs all of them.
  */
-#ifndef FE_PROFILE_MISTAKES_H
-#define FE_PROFILE_MISTAKES_H
+#pragma once
 
 #include "flashemu/err.h"
 
@@ -44,5 +43,3 @@ void fe_mistakes_add(struct fe_mistakes *m, unsigned line, const struct fe_err *
 /* Prints all mistakes, each on a line of its own.  Needs `all`.  The caller checks
  * nomem before, and `out` for errors after. */
 void fe_mistakes_print(struct fe_mistakes *m, FILE *out);
-
-#endif

@@ -10,8 +10,7 @@
  * reason that begins with "note:" is no excuse.  It tells what a reader should know about the
  * figure, for example how its procedure differs from the published one.
  */
-#ifndef FE_PROFILE_NOTES_H
-#define FE_PROFILE_NOTES_H
+#pragma once
 
 #include "base/quantity.h"
 #include "flashemu/profile.h"
@@ -58,5 +57,3 @@ int fe_fidelity_parse(const char *text, struct fe_fidelity *ret, struct fe_err *
 
 /* The units in which a figure of this quantity can be written, for messages. */
 const char *fe_fidelity_units(enum fe_quantity quantity);
-
-#endif

@@ -16,8 +16,7 @@
  * its name, type, range and default, so that each way to write the default is still known; they are
  * those of its heir, whose default stays for that reason, unless the key has a row of its own.
  */
-#ifndef FE_PROFILE_OLD_KEYS_H
-#define FE_PROFILE_OLD_KEYS_H
+#pragma once
 
 #include "profile/options.h"
 
@@ -46,5 +45,3 @@ const struct fe_option *fe_option_or_heir(const char *full_key);
  * key says nothing.  -EINVAL with "REASON; allowed: ..." for any other value. */
 int fe_old_key_read(const struct fe_old_key *old, const char *text,
                     const struct fe_option **ret_heir, struct fe_err *err);
-
-#endif

@@ -3,8 +3,7 @@
  * The `name` functions of the option table: each returns the name of value i of its enum, or NULL
  * if there is no such value.
  */
-#ifndef FE_PROFILE_OPTION_NAMES_H
-#define FE_PROFILE_OPTION_NAMES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -21,5 +20,3 @@ const char *fe_name_beyond(uint32_t i);
 const char *fe_name_end_of_life(uint32_t i);
 const char *fe_name_life_shape(uint32_t i);
 const char *fe_name_cut_sector(uint32_t i);
-
-#endif

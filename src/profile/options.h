@@ -10,8 +10,7 @@
  * All of these are loops over the table.  A new key needs a field in a parameter struct and one
  * row here; no other code has to know it.
  */
-#ifndef FE_PROFILE_OPTIONS_H
-#define FE_PROFILE_OPTIONS_H
+#pragma once
 
 #include "flashemu/err.h"
 #include "flashemu/profile.h"
@@ -182,5 +181,3 @@ int fe_options_help_profile(const struct fe_profile *p, FILE *out, struct fe_err
 int fe_strategies_roff(FILE *out, struct fe_err *err);
 int fe_lies_roff(FILE *out, struct fe_err *err);
 int fe_options_roff(FILE *out, struct fe_err *err);
-
-#endif

@@ -23,8 +23,7 @@
  * An image stores the text that fe_profile_print made of its profile.  That text is read by the
  * same code, and leniently in a single respect: see `stored`.
  */
-#ifndef FE_PROFILE_PARSE_H
-#define FE_PROFILE_PARSE_H
+#pragma once
 
 #include "profile/mistakes.h"
 #include "profile/options.h"
@@ -125,5 +124,3 @@ int fe_read_file(const char *path, char **ret, size_t *ret_len, struct fe_err *e
 
 /* A path as messages show it: a long path is cut to its end. */
 void fe_label(const char *path, char *buf, size_t len);
-
-#endif

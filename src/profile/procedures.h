@@ -14,8 +14,7 @@
  * Several procedures can be figures of one experiment.  The experiment then runs once for all of
  * them, and once more for each different set of arguments, unless these only choose a figure.
  */
-#ifndef FE_PROFILE_PROCEDURES_H
-#define FE_PROFILE_PROCEDURES_H
+#pragma once
 
 #include "base/quantity.h"
 
@@ -74,5 +73,3 @@ const struct fe_procedure *fe_procedure_find(const char *name);
  * behind the last argument are 0.  -EINVAL with the reason. */
 int fe_procedure_parse(const char *text, const struct fe_procedure **ret,
                        uint64_t arg[FE_MAX_PROCEDURE_ARGS], struct fe_err *err);
-
-#endif

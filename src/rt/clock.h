@@ -7,8 +7,7 @@
  * clock_nanosleep accept absolute deadlines on it.  It counts nanoseconds since an arbitrary
  * instant; 64 bits last for 584 years.
  */
-#ifndef FE_RT_CLOCK_H
-#define FE_RT_CLOCK_H
+#pragma once
 
 #include <stdint.h>
 #include <time.h>
@@ -25,5 +24,3 @@ static inline uint64_t fe_clock_now_ns(void)
     (void)r;
     return (uint64_t)ts.tv_sec * FE_NS_PER_S + (uint64_t)ts.tv_nsec;
 }
-
-#endif

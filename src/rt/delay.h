@@ -23,8 +23,7 @@
  * Fork: a process may create the object, fork, and then wait in the child.  To wait both before
  * and after the fork is a bug, because the child would share the parent's ring.
  */
-#ifndef FE_RT_DELAY_H
-#define FE_RT_DELAY_H
+#pragma once
 
 #include <stdint.h>
 
@@ -105,5 +104,3 @@ const char *fe_delay_notice(const struct fe_delay *d);
 
 /* Counts what the object holds now, under a lock; O(threads).  For tests. */
 void fe_delay_get_counts(struct fe_delay *d, struct fe_delay_counts *ret);
-
-#endif

@@ -5,8 +5,7 @@
  * Private to src/rt.  A state belongs to one thread, and only this thread sleeps with it.  Any
  * thread may close the state when its thread no longer uses it.
  */
-#ifndef FE_RT_DELAY_WAY_H
-#define FE_RT_DELAY_WAY_H
+#pragma once
 
 #include <stdint.h>
 
@@ -26,5 +25,3 @@ struct fe_delay_way {
 
 extern const struct fe_delay_way fe_delay_way_uring;
 extern const struct fe_delay_way fe_delay_way_nanosleep;
-
-#endif

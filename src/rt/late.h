@@ -10,8 +10,7 @@
  *
  * A wait is late if it ends more than FE_LATE_NS after its deadline.  No lock, no clock.
  */
-#ifndef FE_RT_LATE_H
-#define FE_RT_LATE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -42,5 +41,3 @@ static inline void fe_late_reset(struct fe_late *l)
 {
     *l = (struct fe_late){0};
 }
-
-#endif

@@ -9,8 +9,7 @@
  * half (an eighth once it has settled), so that a single outlier of seconds counts no more than one
  * of microseconds.  Every other value lowers it slowly.
  */
-#ifndef FE_RT_MARGIN_H
-#define FE_RT_MARGIN_H
+#pragma once
 
 #include <stdint.h>
 
@@ -39,5 +38,3 @@ void fe_margin_learn(struct fe_margin *m, const struct fe_margin_rule *rule,
 /* Reduces the estimate by a quarter, within the bounds.  For an owner who finds that acting on
  * the estimate costs too much.  Learning brings it back at its own pace. */
 void fe_margin_cut(struct fe_margin *m, const struct fe_margin_rule *rule);
-
-#endif

@@ -11,8 +11,7 @@
  *     processors are free        a ticket, or behind others     behind others
  *     others want them           a ticket, or a nap             a ticket, or a nap
  */
-#ifndef FE_RT_RATION_H
-#define FE_RT_RATION_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -152,5 +151,3 @@ static inline void fe_spin_note_lateness(struct fe_spin_ration *r, uint64_t now_
     if (late != was) /* most often it is zero and stays so */
         atomic_store_explicit(&r->late, late, memory_order_relaxed);
 }
-
-#endif

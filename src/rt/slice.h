@@ -2,8 +2,7 @@
  *
  * Asks the scheduler for short turns.  Private to src/rt.
  */
-#ifndef FE_RT_SLICE_H
-#define FE_RT_SLICE_H
+#pragma once
 
 /* Asks the kernel to schedule the calling thread in turns of 100 us if it runs under SCHED_OTHER.
  * Policy and nice value stay as they are, and no privilege is needed.  The wish stays with the
@@ -11,5 +10,3 @@
  * ignore: without short turns waits end later on a busy machine, and nothing else changes.
  * Kernels before 6.12 accept the wish and do nothing. */
 int fe_slice_shorten(void);
-
-#endif

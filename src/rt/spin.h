@@ -4,8 +4,7 @@
  *
  * Private to src/rt and its tests.
  */
-#ifndef FE_RT_SPIN_H
-#define FE_RT_SPIN_H
+#pragma once
 
 #include <sched.h>
 #include <stdbool.h>
@@ -80,5 +79,3 @@ static inline uint64_t fe_spin_behind_others(struct fe_spin_ration *r, uint64_t 
     fe_spin_note_lateness(r, last, last - at_ns);
     return last;
 }
-
-#endif

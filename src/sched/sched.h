@@ -36,8 +36,7 @@
  *
  * Not modelled: suspended operations, and filling gaps in a timeline with later operations.
  */
-#ifndef FE_SCHED_SCHED_H
-#define FE_SCHED_SCHED_H
+#pragma once
 
 #include "nand/geometry.h"
 #include "nand/ops.h"
@@ -89,5 +88,3 @@ static inline uint64_t fe_sched_all_end(const struct fe_sched *s)
 
 /* Forgets everything placed so far: every timeline is free from 0 on again. */
 void fe_sched_reset(struct fe_sched *s);
-
-#endif

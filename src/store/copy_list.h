@@ -8,8 +8,7 @@
  *
  * No lock: the owner serialises.
  */
-#ifndef FE_STORE_COPY_LIST_H
-#define FE_STORE_COPY_LIST_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -39,5 +38,3 @@ static inline void fe_copy_list_settle(struct fe_copy_list *g)
 
 /* to[0, len) will be from[0, len) when the list has been settled. */
 void fe_copy_list_add(struct fe_copy_list *g, void *to, const uint8_t *from, size_t len);
-
-#endif

@@ -28,8 +28,7 @@
  * No lock: the owner serialises.  Every function but the first two is O(1) on average, or
  * O(frames of a group / 64) for taking one.
  */
-#ifndef FE_STORE_FRAME_POOL_H
-#define FE_STORE_FRAME_POOL_H
+#pragma once
 
 #include "flashemu/err.h"
 
@@ -65,5 +64,3 @@ uint32_t fe_frame_pool_take(struct fe_frame_pool *p, bool *ret_is_fresh);
 
 /* The frame is free again. */
 void fe_frame_pool_drop(struct fe_frame_pool *p, uint32_t frame);
-
-#endif

@@ -7,8 +7,7 @@
  *
  * No lock: the owner serialises.
  */
-#ifndef FE_STORE_FRAMES_H
-#define FE_STORE_FRAMES_H
+#pragma once
 
 #include "flashemu/err.h"
 #include "flashemu/types.h"
@@ -50,5 +49,3 @@ void fe_frames_fetch(const struct fe_frames *f, fe_ppn first, uint32_t n);
 
 /* Pages [first, first + n) have no bytes from now on.  O(n). */
 void fe_frames_forget(struct fe_frames *f, fe_ppn first, uint32_t n);
-
-#endif

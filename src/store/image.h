@@ -8,8 +8,7 @@
  *     image_page.h    records of pages and blocks
  *     image_extra.h   the controller's write cache, trims and journal
  */
-#ifndef FE_STORE_IMAGE_H
-#define FE_STORE_IMAGE_H
+#pragma once
 
 #include "flashemu/image.h"
 #include "store/image_format.h"
@@ -52,5 +51,3 @@ uint64_t fe_store_last_seq(const struct fe_store *s);
 /* All pages and trims have been loaded, and nothing was programmed meanwhile: the next program gets
  * the number after the highest one. */
 void fe_store_loaded(struct fe_store *s);
-
-#endif

@@ -4,8 +4,7 @@
  * alone tells is asked here: nand/chip_load.c compares records with the chip, and ftl/recover.c
  * what they say of pages with the strategy.
  */
-#ifndef FE_STORE_IMAGE_CHECK_H
-#define FE_STORE_IMAGE_CHECK_H
+#pragma once
 
 #include "store/image_format.h"
 
@@ -30,5 +29,3 @@ int fe_image_check_oob(const struct fe_image *g, fe_ppn ppn, const struct fe_ima
                        uint32_t erase_count, struct fe_err *err);
 int fe_image_check_entry(const struct fe_image *g, uint32_t entry, const struct fe_image_entry *r,
                          struct fe_err *err);
-
-#endif

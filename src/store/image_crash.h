@@ -2,8 +2,7 @@
  *
  * What a crash of the host has left of an image is put right.
  */
-#ifndef FE_STORE_IMAGE_CRASH_H
-#define FE_STORE_IMAGE_CRASH_H
+#pragma once
 
 #include "flashemu/err.h"
 
@@ -14,5 +13,3 @@ struct fe_store;
  * img->note.  An image that is only read is left as it is, or refused (-EROFS).  -EIO or
  * -ENOMEM. */
 int fe_image_mend(struct fe_store *s, struct fe_err *err);
-
-#endif

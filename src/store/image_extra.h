@@ -5,8 +5,7 @@
  *
  * For a store in memory the functions that write do nothing.
  */
-#ifndef FE_STORE_IMAGE_EXTRA_H
-#define FE_STORE_IMAGE_EXTRA_H
+#pragma once
 
 #include "store/image_format.h"
 
@@ -76,5 +75,3 @@ int fe_image_read_trims(struct fe_store *s, uint64_t *seqs, struct fe_err *err);
 /* Where the record and the bytes of half [0, 2) of an entry are. */
 uint64_t fe_image_entry_at(const struct fe_image *g, uint32_t entry, uint32_t half);
 uint64_t fe_image_entry_bytes_at(const struct fe_image *g, uint32_t entry, uint32_t half);
-
-#endif

@@ -7,8 +7,7 @@
  * why.  So a function that writes has no result: the owner asks fe_store_failure before it
  * answers anybody.
  */
-#ifndef FE_STORE_IMAGE_FILE_H
-#define FE_STORE_IMAGE_FILE_H
+#pragma once
 
 #include "flashemu/image.h"
 
@@ -64,5 +63,3 @@ void fe_image_sync_and_tell(struct fe_store *s);
 
 /* Closes the file and frees everything; removes the file if its making was not completed. */
 void fe_image_destroy(struct fe_image *g);
-
-#endif

@@ -30,8 +30,7 @@
  *   1    A trim is its number only: 8 bytes, without a checksum.
  *   2    as above
  */
-#ifndef FE_STORE_IMAGE_FORMAT_H
-#define FE_STORE_IMAGE_FORMAT_H
+#pragma once
 
 #include "flashemu/err.h"
 #include "flashemu/types.h"
@@ -177,5 +176,3 @@ bool fe_image_is_zeros(const void *record, size_t bytes);
 
 /* Whether a page's record is valid; false for one that was never written. */
 bool fe_image_oob_is_valid(const struct fe_image_oob *r, fe_ppn ppn);
-
-#endif

@@ -4,8 +4,7 @@
  *
  * For a store in memory the functions that write do nothing.
  */
-#ifndef FE_STORE_IMAGE_PAGE_H
-#define FE_STORE_IMAGE_PAGE_H
+#pragma once
 
 #include "store/image_format.h"
 
@@ -50,5 +49,3 @@ void fe_image_write(struct fe_store *s, fe_ppn ppn, fe_ppn base, uint32_t off, u
 void fe_image_overwrite(struct fe_store *s, fe_ppn ppn, uint32_t off, uint32_t len,
                         const void *data);
 void fe_image_give_back(struct fe_store *s, fe_peb peb);
-
-#endif

@@ -18,8 +18,7 @@
  *     overlay.c          the host's calls over a file that must stay as it is
  *     io.c               the host's calls
  */
-#ifndef FE_STORE_INTERNAL_H
-#define FE_STORE_INTERNAL_H
+#pragma once
 
 #include "base/bits.h"
 #include "store/copy_list.h"
@@ -89,5 +88,3 @@ struct fe_image {
     struct fe_err why;   /* and its message */
     char note[400];      /* on what was put right when it was opened, for people */
 };
-
-#endif

@@ -7,8 +7,7 @@
  * result.  The store makes all its calls for an image through this struct, except opening,
  * locking and removing the file.
  */
-#ifndef FE_STORE_IO_H
-#define FE_STORE_IO_H
+#pragma once
 
 #include <stddef.h>
 #include <sys/types.h>
@@ -33,5 +32,3 @@ int fe_io_write(const struct fe_io *io, int fd, const void *buf, size_t len, off
 /* These two are repeated as well when a signal has interrupted them.  0 or a negative errno. */
 int fe_io_sync(const struct fe_io *io, int fd);
 int fe_io_truncate(const struct fe_io *io, int fd, off_t len);
-
-#endif

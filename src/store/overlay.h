@@ -3,8 +3,7 @@
  * The host's calls over a file that must stay as it is: what is written is kept in memory, and
  * reads see it.  So an image can be looked at by the code that serves it, mending included.
  */
-#ifndef FE_STORE_OVERLAY_H
-#define FE_STORE_OVERLAY_H
+#pragma once
 
 #include "flashemu/err.h"
 #include "store/io.h"
@@ -18,5 +17,3 @@ void fe_overlay_destroy(struct fe_overlay *o); /* NULL is allowed */
 /* Its calls: pwrite may fail with ENOMEM,
  * fdatasync has nothing to do, ftruncate is refused with EROFS, and a hole is not punched. */
 const struct fe_io *fe_overlay_io(const struct fe_overlay *o);
-
-#endif

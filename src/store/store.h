@@ -16,8 +16,7 @@
  *
  * No lock: the owner serialises.
  */
-#ifndef FE_STORE_STORE_H
-#define FE_STORE_STORE_H
+#pragma once
 
 #include "flashemu/err.h"
 #include "flashemu/types.h"
@@ -96,5 +95,3 @@ void fe_store_forget(struct fe_store *s, fe_ppn first, uint32_t n);
  * FE_STORE_WARM_BYTES of what was discarded later have not been written again (warm.h). */
 #define FE_STORE_WARM_BYTES (UINT64_C(32) << 20)
 void fe_store_discard(struct fe_store *s, fe_peb peb);
-
-#endif

@@ -10,8 +10,7 @@
  * piece that it pushes out is given back, unless that one is in use again.  A piece is a block of
  * an image, or a group of frames in memory.
  */
-#ifndef FE_STORE_WARM_H
-#define FE_STORE_WARM_H
+#pragma once
 
 #include "flashemu/err.h"
 
@@ -32,5 +31,3 @@ void fe_warm_fini(struct fe_warm *w);
 
 /* A piece has become free.  Returns the piece that leaves the ring, or FE_WARM_NONE.  O(1). */
 uint32_t fe_warm_add(struct fe_warm *w, uint32_t piece);
-
-#endif

@@ -22,8 +22,7 @@
  *
  * Thread rule: one caller at a time for each writer or reader.
  */
-#ifndef FE_WORKLOAD_DATA_H
-#define FE_WORKLOAD_DATA_H
+#pragma once
 
 #include "base/digest.h"
 #include "flashemu/err.h"
@@ -69,5 +68,3 @@ void fe_data_reader_close(struct fe_data_reader *r);
  * not have it. */
 int fe_data_get(struct fe_data_reader *r, uint64_t ref, uint64_t offset, uint64_t len, void *buf,
                 struct fe_err *err);
-
-#endif

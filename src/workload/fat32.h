@@ -6,8 +6,7 @@
  *     | reserved sectors | FAT 0 | FAT 1 | cluster 2 | 3 | 4 | ...    |
  *                                        ^ data
  */
-#ifndef FE_WORKLOAD_FAT32_H
-#define FE_WORKLOAD_FAT32_H
+#pragma once
 
 #include "flashemu/err.h"
 
@@ -51,5 +50,3 @@ static inline uint64_t fe_fat32_entry(const struct fe_fat32 *fs, int i, uint32_t
 {
     return fs->fat[i] + (uint64_t)c * 4;
 }
-
-#endif

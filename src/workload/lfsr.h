@@ -3,8 +3,7 @@
  * flashbench's pseudo-random order: a linear feedback shift register that visits every
  * number below 2^bits exactly once.  All functions are pure; any thread may call them.
  */
-#ifndef FE_WORKLOAD_LFSR_H
-#define FE_WORKLOAD_LFSR_H
+#pragma once
 
 #include <stdint.h>
 
@@ -38,5 +37,3 @@ static inline uint32_t fe_lfsr_next(uint32_t v, unsigned bits)
 /* How many bits flashbench uses for numbers below n.  If they are more than FE_LFSR_MAX_BITS,
  * flashbench gives up. */
 unsigned fe_lfsr_bits(uint64_t n);
-
-#endif

@@ -8,8 +8,7 @@
  *
  * Numbers with units, as options have them, are the business of base/quantity.h.
  */
-#ifndef FE_WORKLOAD_NUMBER_H
-#define FE_WORKLOAD_NUMBER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,5 +23,3 @@ bool fe_number_i64(const char *p, size_t len, int64_t *ret);
 /* Writes n in decimal, at most 20 characters, without a NUL; returns how many characters.
  * Several times as fast as printf, which matters for traces. */
 size_t fe_number_put(char *to, uint64_t n);
-
-#endif

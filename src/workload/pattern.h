@@ -9,8 +9,7 @@
  *
  * Thread rule: one caller at a time for each pattern.
  */
-#ifndef FE_WORKLOAD_PATTERN_H
-#define FE_WORKLOAD_PATTERN_H
+#pragma once
 
 #include "flashemu/err.h"
 #include "workload/trace.h"
@@ -42,5 +41,3 @@ uint64_t fe_pattern_count(const struct fe_pattern *p);
 /* Prints all patterns, or the options of the pattern `name` if it is not NULL.  -EINVAL if there
  * is no such pattern. */
 int fe_pattern_help(FILE *out, const char *name, struct fe_err *err);
-
-#endif

@@ -4,8 +4,7 @@
  * provide.  Each family of kinds has a file of its own, pattern_FAMILY.c, which defines an array
  * of kinds.
  */
-#ifndef FE_WORKLOAD_PATTERN_IMPL_H
-#define FE_WORKLOAD_PATTERN_IMPL_H
+#pragma once
 
 #include "base/num.h"
 #include "base/rng.h"
@@ -151,5 +150,3 @@ static inline void fe_pattern_block(const struct fe_pattern *p, uint64_t i, uint
     rec->offset = p->o.v[FE_PK_OFFSET] + block * p->o.v[FE_PK_BS];
     rec->len = p->o.v[FE_PK_BS];
 }
-
-#endif

@@ -4,8 +4,7 @@
  *
  * Pure; any thread.
  */
-#ifndef FE_WORKLOAD_SPAN_H
-#define FE_WORKLOAD_SPAN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -50,5 +49,3 @@ static inline char *fe_put_text(char *p, const char *text)
     memcpy(p, text, len);
     return p + len;
 }
-
-#endif

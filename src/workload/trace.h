@@ -37,8 +37,7 @@
  *
  * Thread rule: one caller at a time for each reader or writer.
  */
-#ifndef FE_WORKLOAD_TRACE_H
-#define FE_WORKLOAD_TRACE_H
+#pragma once
 
 #include "base/origin.h"
 #include "flashemu/err.h"
@@ -196,5 +195,3 @@ int fe_trace_write_end(struct fe_trace_writer *w, struct fe_err *err);
 /* Writes the last lines of the format, flushes and frees; err may be NULL.  After a failed
  * write it only frees. */
 int fe_trace_writer_close(struct fe_trace_writer *w, struct fe_err *err);
-
-#endif

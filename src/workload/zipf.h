@@ -3,8 +3,7 @@
  * Exact samples from Zipf's law: the k-th of n ranks has a probability proportional to
  * k^-theta.
  */
-#ifndef FE_WORKLOAD_ZIPF_H
-#define FE_WORKLOAD_ZIPF_H
+#pragma once
 
 #include <stdint.h>
 
@@ -23,5 +22,3 @@ void fe_zipf_init(struct fe_zipf *z, uint64_t n, double theta);
  * with equal libm give equal ranks. */
 uint64_t fe_zipf_sample(const struct fe_zipf *z, uint64_t (*draw)(const void *ctx, uint64_t i),
                         const void *ctx);
-
-#endif

@@ -20,8 +20,7 @@
  *                        finds out by itself which pages these are: the cells of MLC blocks
  *                        outside SLC mode have two pages each.
  */
-#ifndef FT_CRASH_BENCH_H
-#define FT_CRASH_BENCH_H
+#pragma once
 
 #include "store/io.h"
 #include "flashemu/device.h"
@@ -113,5 +112,3 @@ bool ft_crash_verify(struct ft_crash *c, struct fe_device *dev);
 
 /* Lets the device work on: makes some writes, which must read back.  False with c->wrong. */
 bool ft_crash_go_on(struct ft_crash *c, struct fe_device *dev, uint64_t seed);
-
-#endif

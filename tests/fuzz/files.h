@@ -6,8 +6,7 @@
  * An error of the host ends the program.  Such an error is no finding, but a run that went on
  * after it would test nothing.
  */
-#ifndef FT_FUZZ_FILES_H
-#define FT_FUZZ_FILES_H
+#pragma once
 
 #include "fuzz.h"
 
@@ -56,5 +55,3 @@ static inline int ft_is_line(const char *text, size_t len)
 {
     return len > 1 && memchr(text, '\n', len) == text + len - 1 && !memchr(text, '\0', len);
 }
-
-#endif

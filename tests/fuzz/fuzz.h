@@ -6,8 +6,7 @@
  *
  * A target aborts on what must never be; whatever else it returns counts for nothing.
  */
-#ifndef FT_FUZZ_H
-#define FT_FUZZ_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -47,5 +46,3 @@ static inline uint32_t ft_u32(struct ft_bytes *b)
     uint32_t low = ft_u16(b);
     return low | (uint32_t)ft_u16(b) << 16;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * The profile of a very small device: one die, a volatile cache of four pages, two spare blocks.
  * Making such a device takes so little time that a fuzz target can make one for each input.
  */
-#ifndef FT_FUZZ_SMALL_H
-#define FT_FUZZ_SMALL_H
+#pragma once
 
 #include "flashemu/profile.h"
 #include "flashemu/types.h"
@@ -33,5 +32,3 @@ static inline struct fe_profile ft_small_profile(uint32_t type)
                                      .queue_depth = 1};
     return p;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * A translation layer on one die that keeps no data, for tests with millions of host writes in
  * which only the counts matter.  Anything that fails ends the test.
  */
-#ifndef FT_BULK_H
-#define FT_BULK_H
+#pragma once
 
 #include "ftl/registry.h"
 #include "lib/rand.h"
@@ -41,5 +40,3 @@ void ft_bulk_mark(struct ft_bulk *t);
 
 /* Pages programmed for each host operation since the mark. */
 double ft_bulk_amplification(const struct ft_bulk *t);
-
-#endif

@@ -8,8 +8,7 @@
  * workload.  Every message names the case as "seed:geometry:strategy".  Given such names as
  * arguments, a test program runs only these cases.
  */
-#ifndef FT_CASES_H
-#define FT_CASES_H
+#pragma once
 
 #include "flashemu/device.h"
 #include "lib/rand.h"
@@ -55,5 +54,3 @@ uint32_t ft_seeds(uint32_t usual, uint32_t many);
  * printed if the case aborts.  Returns the exit code: 0, 1 if a case failed, 2 for wrong use. */
 int ft_cases_main(int argc, char **argv, uint32_t n_geometries, uint32_t seeds,
                   const char *(*fn)(const struct ft_case *c));
-
-#endif

@@ -5,8 +5,7 @@
  * dies, channels and barriers.  It takes nothing from the device except the geometry and the
  * state at the beginning.
  */
-#ifndef FT_CHIP_H
-#define FT_CHIP_H
+#pragma once
 
 #include "flashemu/device.h"
 #include "nand/geometry.h"
@@ -39,5 +38,3 @@ void ft_chip_fini(struct ft_chip *c);
 /* Whether state, wear and counters of the device are those of this chip.  The statistics of the
  * device must have been reset when this chip was made.  False with c->wrong. */
 bool ft_chip_agrees(struct ft_chip *c, const struct fe_device *dev);
-
-#endif

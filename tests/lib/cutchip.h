@@ -13,8 +13,7 @@
  *
  * Not known here: bad blocks, and pages that are lost together with their partner.
  */
-#ifndef FT_CUTCHIP_H
-#define FT_CUTCHIP_H
+#pragma once
 
 #include "flashemu/device.h"
 #include "lib/rand.h"
@@ -77,5 +76,3 @@ bool ft_cutchip_agrees(struct ft_cutchip *c);
 
 /* The chip as it is now. */
 struct ft_cut_state ft_cutchip_now(const struct ft_cutchip *c);
-
-#endif

@@ -4,8 +4,7 @@
  * block has 8 pages of 2048 bytes and 64 bytes of OOB.  tR is 25 us, tPROG 200 us and tBERS 1.5 ms;
  * the bus transfers 1 byte a ns.  There are 64 logical pages.
  */
-#ifndef FT_DEVICE_H
-#define FT_DEVICE_H
+#pragma once
 
 #include "flashemu/device.h"
 
@@ -29,5 +28,3 @@ void ft_device_refused(const struct fe_profile *p, int errnum, const char *text)
 /* Submits a request that arrives at `now` ns, and fails the test unless it succeeds. */
 struct fe_reply ft_device_submit(struct fe_device *dev, enum fe_req_type type, uint64_t now,
                                  uint64_t offset, uint64_t len, void *buf, bool fua);
-
-#endif

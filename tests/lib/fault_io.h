@@ -3,8 +3,7 @@
  * A host that fails as a test wants, between a store and its file.  The n-th call fails, or writes
  * are short, or the host crashes and its disk keeps any part of what was not synced.
  */
-#ifndef FT_FAULT_IO_H
-#define FT_FAULT_IO_H
+#pragma once
 
 #include "store/io.h"
 
@@ -51,5 +50,3 @@ void ft_io_crash(struct ft_io *f, const char *path, uint64_t seed);
 
 /* Changes a byte of a file.  A negative offset counts from the end. */
 void ft_flip_byte(const char *path, int64_t offset);
-
-#endif

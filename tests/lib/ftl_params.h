@@ -5,8 +5,7 @@
  * They come from the option table, so that a new strategy or a new option is tested with
  * legal values before any test has heard of it.
  */
-#ifndef FT_FTL_PARAMS_H
-#define FT_FTL_PARAMS_H
+#pragma once
 
 #include "flashemu/ftl_params.h"
 #include "lib/rand.h"
@@ -22,5 +21,3 @@ struct fe_ftl_params ft_ftl_params(uint32_t type, uint64_t unit_size);
 /* Draws a value for each key of [ftl] that belongs to the strategy p->type alone: any word, or a
  * number not far above the smallest one.  The strategy may refuse the result. */
 void ft_ftl_draw_own(struct fe_ftl_params *p, struct ft_rand *r);
-
-#endif

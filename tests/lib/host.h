@@ -3,8 +3,7 @@
  * A host next to a device.  It keeps an array of plain bytes, which must read the same as the
  * device, and checks the rules for replies.
  */
-#ifndef FT_HOST_H
-#define FT_HOST_H
+#pragma once
 
 #include "lib/cases.h"
 #include "lib/chip.h"
@@ -63,5 +62,3 @@ struct ft_step {
 void ft_workload_init(struct ft_workload *w, const struct ft_host *h, uint64_t seed);
 struct ft_step ft_workload_next(struct ft_workload *w, const struct ft_host *h);
 bool ft_host_step(struct ft_host *h, const struct ft_step *s);
-
-#endif

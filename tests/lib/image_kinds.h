@@ -3,8 +3,7 @@
  * Kinds of small devices for tests of images: every strategy, every kind of cache, and what else
  * decides which records an image has.
  */
-#ifndef FT_IMAGE_KINDS_H
-#define FT_IMAGE_KINDS_H
+#pragma once
 
 #include "flashemu/profile.h"
 
@@ -61,5 +60,3 @@ static inline int ft_image_profile(struct fe_profile *ret, uint32_t kind, struct
     return fe_profile_parse(ret, "image-kinds.ini", ft_image_base, sizeof ft_image_base - 1, keys, n,
                             err);
 }
-
-#endif

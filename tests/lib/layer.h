@@ -3,8 +3,7 @@
  * A translation layer on a bench, together with what the host has written.  It is for tests that
  * say what a write costs in operations, copies and merges.
  */
-#ifndef FT_LAYER_H
-#define FT_LAYER_H
+#pragma once
 
 #include "ftl/ftl.h"
 #include "lib/rig.h"
@@ -90,5 +89,3 @@ void ft_layer_expect_merges(struct ft_layer *l, uint64_t switches, uint64_t part
 
 /* Fails the test unless this is the cost since the last clear.  Then clears. */
 void ft_layer_expect(struct ft_layer *l, struct ft_cost want, const char *what);
-
-#endif

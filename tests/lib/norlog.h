@@ -4,8 +4,7 @@
  * has D sectors and one more for its header.  One block is kept free, and the capacity is one
  * block smaller still, so that cleaning finds something to clean.
  */
-#ifndef FT_NORLOG_H
-#define FT_NORLOG_H
+#pragma once
 
 #include "lib/layer.h"
 #include "lib/unit.h"
@@ -32,5 +31,3 @@ static inline void ft_norlog_fill(struct ft_layer *l)
     ft_layer_fill(l, 0, l->ftl->n_lpns);
     ft_layer_clear(l);
 }
-
-#endif

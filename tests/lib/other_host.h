@@ -2,8 +2,7 @@
  *
  * An image as another host, or this one after a crash, finds it.
  */
-#ifndef FT_OTHER_HOST_H
-#define FT_OTHER_HOST_H
+#pragma once
 
 #include "store/image_format.h"
 
@@ -30,5 +29,3 @@ static inline void ft_pretend_another_host(const char *path)
     }
     close(fd);
 }
-
-#endif

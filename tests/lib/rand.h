@@ -3,8 +3,7 @@
  * Randomness for tests: a counter over the core's addressed generator.  A case is determined by its
  * seed alone.
  */
-#ifndef FT_RAND_H
-#define FT_RAND_H
+#pragma once
 
 #include "base/rng.h"
 
@@ -69,5 +68,3 @@ static inline uint64_t ft_hash_u64(uint64_t h, uint64_t v)
 }
 
 #define FT_HASH_START UINT64_C(0xcbf29ce484222325)
-
-#endif

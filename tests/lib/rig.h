@@ -3,8 +3,7 @@
  * A bench for the layers below the device: a store, a medium, and an op list that is kept.  So a
  * test can say exactly which operations something costs.
  */
-#ifndef FT_RIG_H
-#define FT_RIG_H
+#pragma once
 
 #include "nand/medium.h"
 #include "nand/wear.h"
@@ -62,5 +61,3 @@ uint32_t ft_rig_count(struct ft_rig *rig, enum fe_op_kind kind);
 /* The same as letters: R read, P program, p program that follows the operation before, E erase,
  * B barrier, Y busy.  "-" if there were none. */
 const char *ft_rig_text(struct ft_rig *rig, char *buf, size_t len);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Whether two chips are in the same state, for tests that do one thing in two ways.
  */
-#ifndef FT_SAME_CHIP_H
-#define FT_SAME_CHIP_H
+#pragma once
 
 #include "lib/rig.h"
 #include "lib/unit.h"
@@ -25,5 +24,3 @@ static inline void ft_assert_same_chip(const struct ft_rig *x, const struct ft_r
     assert_int_equal(m->register_read, n->register_read);
     assert_memory_equal(&m->counters, &n->counters, sizeof m->counters);
 }
-
-#endif

@@ -8,8 +8,7 @@
  *            A = 1 / (1 - exp(-alpha/A)).  Both hold for any b.
  *   greedy   A = fifo(k alpha) / k, k = 1 + 1/(2b)
  */
-#ifndef FT_THEORY_H
-#define FT_THEORY_H
+#pragma once
 
 #include <stdint.h>
 
@@ -18,5 +17,3 @@ double ft_root(double (*fn)(double x, const double *arg), const double *arg, dou
 
 double ft_theory_fifo(double alpha, double r, double f);
 double ft_theory_greedy(double alpha, double r, double f, uint32_t b);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * What every unit test with cmocka includes, in the order that cmocka requires.
  */
-#ifndef FT_UNIT_H
-#define FT_UNIT_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -37,5 +36,3 @@ static inline int ft_left_open(int before)
         print_error("descriptor %d is left open\n", before);
     return left;
 }
-
-#endif

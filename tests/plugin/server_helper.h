@@ -2,8 +2,7 @@
  *
  * A server without nbdkit around it, for the tests of plugin/server.c and plugin/events.c.
  */
-#ifndef FT_SERVER_HELPER_H
-#define FT_SERVER_HELPER_H
+#pragma once
 
 #include "lib/unit.h"
 
@@ -37,5 +36,3 @@ static inline struct fe_server *ft_server_make(const char *const *params)
     assert_int_equal(fe_server_start(s, &err), 0);
     return s;
 }
-
-#endif

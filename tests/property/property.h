@@ -3,8 +3,7 @@
  * The properties that test_property checks for every case.  Each function returns NULL, or a text
  * that says what is wrong and stays valid until the next call.
  */
-#ifndef FT_PROPERTY_H
-#define FT_PROPERTY_H
+#pragma once
 
 #include "lib/cases.h"
 
@@ -13,5 +12,3 @@ const char *ft_property_model(const struct ft_case *c);
 
 /* Compares the device with itself: the same input gives the same answer. */
 const char *ft_property_twins(const struct ft_case *c);
-
-#endif

@@ -4,8 +4,7 @@
  * for each of the two sets.  Pages with lpn < SPECIAL go to set 0, the others to set 1.  Two
  * dies of 6 blocks with 4 pages; block n is on die n % 2.
  */
-#ifndef TEST_BLOCKS_H
-#define TEST_BLOCKS_H
+#pragma once
 
 #include "lib/rig.h"
 #include "lib/unit.h"
@@ -138,5 +137,3 @@ static inline void write_pages(struct owner *o, fe_lpn first, uint32_t n)
         assert_right(o);
     }
 }
-
-#endif

@@ -3,8 +3,7 @@
  * A small image in a folder of its own, behind a host that can fail: for the tests of
  * stores in files.
  */
-#ifndef TEST_IMAGE_H
-#define TEST_IMAGE_H
+#pragma once
 
 #include "lib/fault_io.h"
 #include "lib/unit.h"
@@ -161,5 +160,3 @@ static inline struct fe_image_status status(void)
     close(fd);
     return st[st[1].generation > st[0].generation];
 }
-
-#endif

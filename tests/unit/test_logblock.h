@@ -5,8 +5,7 @@
  *
  * Operations are written as letters (ft_rig_text): P program, Rp a copy, E erase, B wait.
  */
-#ifndef TEST_LOGBLOCK_H
-#define TEST_LOGBLOCK_H
+#pragma once
 
 #include "lib/layer.h"
 #include "lib/unit.h"
@@ -69,5 +68,3 @@ static inline void assert_refused(const struct fe_ftl_params *p, uint32_t blocks
     if (!strstr(err.text, says))
         fail_msg("\"%s\" does not say \"%s\"", err.text, says);
 }
-
-#endif

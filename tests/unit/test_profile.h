@@ -2,8 +2,7 @@
  *
  * What the tests of profiles share.
  */
-#ifndef TEST_PROFILE_H
-#define TEST_PROFILE_H
+#pragma once
 
 #include "lib/unit.h"
 
@@ -88,5 +87,3 @@ static inline void assert_value(const struct fe_profile *p, const char *key, con
     assert_true(fe_profile_get(p, key, buf, sizeof buf));
     assert_string_equal(buf, value);
 }
-
-#endif

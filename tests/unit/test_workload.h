@@ -2,8 +2,7 @@
  *
  * Records and traces from strings, for the tests of the workload layer.
  */
-#ifndef TEST_WORKLOAD_H
-#define TEST_WORKLOAD_H
+#pragma once
 
 #include "lib/unit.h"
 
@@ -106,5 +105,3 @@ static inline void check_rec(const struct fe_trace_rec *r, uint64_t time_ns, enu
     assert_int_equal(r->len, len);
     assert_int_equal(r->fua, fua);
 }
-
-#endif

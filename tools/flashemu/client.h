@@ -6,8 +6,7 @@
  * belong to another program.  Functions return an exit code: TOOL_OK, or TOOL_USAGE after a
  * message "COMMAND: PATH: ...".
  */
-#ifndef FLASHEMU_CLIENT_H
-#define FLASHEMU_CLIENT_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -46,5 +45,3 @@ json_t *client_reply(const struct client *c);
 int client_error(const struct client *c, const char *what);
 
 void client_close(struct client *c);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * A file that may be compressed by gzip, as a stream of its content.
  */
-#ifndef FLASHEMU_GZFILE_H
-#define FLASHEMU_GZFILE_H
+#pragma once
 
 #include "flashemu/err.h"
 
@@ -17,5 +16,3 @@ int gzfile_open(FILE **ret, bool *compressed, const char *path, struct fe_err *e
 
 /* Whether there is a file of this name that may be read. */
 bool gzfile_exists(const char *path);
-
-#endif

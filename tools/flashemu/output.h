@@ -5,8 +5,7 @@
  * Thread rule: one thread of a command calls this, and no other one takes signals.  The module keeps a list of open outputs, and handles the
  * signals that end a program, so that an interrupted command leaves no temporary file.
  */
-#ifndef FLASHEMU_OUTPUT_H
-#define FLASHEMU_OUTPUT_H
+#pragma once
 
 #include "flashemu/err.h"
 
@@ -55,5 +54,3 @@ int output_open(struct output *o, const char *path, const char *const *inputs, u
  * Returns r, or a negative errno with message.  Standard output stays open until tool_finish.  Does
  * nothing if no output is open. */
 int output_close(struct output *o, int r, struct fe_err *err);
-
-#endif

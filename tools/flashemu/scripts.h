@@ -3,8 +3,7 @@
  * Where the scripts of tools/vm and the plugin are that belong to this program, and which other
  * programs this machine has.
  */
-#ifndef FLASHEMU_SCRIPTS_H
-#define FLASHEMU_SCRIPTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,5 +16,3 @@ bool scripts_find(char *scripts, size_t size, const char **ret_plugin);
 
 /* Whether $PATH has a program of this name. */
 bool scripts_in_path(const char *name);
-
-#endif

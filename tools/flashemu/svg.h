@@ -9,8 +9,7 @@
  * The data are in an inner picture, which a script may scale along the time axis.  For that, and to
  * tell the value under the pointer, the plot carries its axes: data-x="MIN MAX linear|log UNIT".
  */
-#ifndef SVG_H
-#define SVG_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -73,5 +72,3 @@ void svg_cloud_add(struct svg_cloud *c, const struct svg_plot *p, double x, doub
 /* Draws the cloud, and leaves in c->hits the shade of each cell.  n is the number of points in all
  * clouds of the plot. */
 void svg_cloud_draw(struct svg_plot *p, const char *class, struct svg_cloud *c, uint64_t n);
-
-#endif

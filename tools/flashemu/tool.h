@@ -5,8 +5,7 @@
  * A command is `int cmd_NAME(int argc, char **argv)`, where argv[0] is its name.  It returns the
  * exit code.  Results go to standard output, and messages to standard error.
  */
-#ifndef FLASHEMU_TOOL_H
-#define FLASHEMU_TOOL_H
+#pragma once
 
 #include "base/origin.h"
 #include "flashemu/device.h"
@@ -127,5 +126,3 @@ bool tool_time(const char *command, const char *option, const char *text, uint64
 
 /* For qsort: numbers of 64 bits, ascending. */
 int tool_compare_u64(const void *a, const void *b);
-
-#endif

@@ -6,8 +6,7 @@
  * errno, and leaves a text that web_answer returns: an object of JSON after success, the message
  * after a failure.  There is one device at a time.
  */
-#ifndef FLASHEMU_WEB_CORE_H
-#define FLASHEMU_WEB_CORE_H
+#pragma once
 
 #include "flashemu/device.h"
 #include "replay/source.h"
@@ -31,5 +30,3 @@ int web_answer_error(int code, const struct fe_err *err);
 
 /* Ends looking at the device's chip, because another device takes its place. */
 void web_chip_end(void);
-
-#endif

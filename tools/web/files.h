@@ -3,8 +3,7 @@
  * Files in memory: recordings, and what somebody has dropped onto the page.  A browser has no file
  * system, so JavaScript hands in each content, decompressed, with a name.
  */
-#ifndef FLASHEMU_WEB_FILES_H
-#define FLASHEMU_WEB_FILES_H
+#pragma once
 
 #include <stddef.h>
 
@@ -17,5 +16,3 @@ int web_files_keep(const char *name, char *content, size_t len);
 
 /* The content of a file, and its length; NULL if there is none. */
 const char *web_files_find(const char *name, size_t *ret_len);
-
-#endif

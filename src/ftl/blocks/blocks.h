@@ -25,8 +25,7 @@
  *
  * Memory: one bit a page, and about 30 bytes a block.  No lock: the owner serialises.
  */
-#ifndef FE_FTL_BLOCKS_BLOCKS_H
-#define FE_FTL_BLOCKS_BLOCKS_H
+#pragma once
 
 #include "ftl/blocks/config.h"
 #include "ftl/blocks/frontier.h"
@@ -196,5 +195,3 @@ static inline void fe_blocks_fetch(const struct fe_blocks *b, fe_ppn ppn, uint32
     if (b->full[0].links)
         fe_fetch(&b->full[0].links[peb]);
 }
-
-#endif

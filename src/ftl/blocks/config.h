@@ -3,8 +3,7 @@
  * What a strategy tells the module of erase blocks (ftl/blocks/blocks.h) when it begins: which part of the
  * chip it is, which blocks are kept apart, and what the module may ask it.
  */
-#ifndef FE_FTL_BLOCKS_CONFIG_H
-#define FE_FTL_BLOCKS_CONFIG_H
+#pragma once
 
 #include "ftl/ftl.h"
 #include "ftl/mapping.h"
@@ -49,5 +48,3 @@ struct fe_blocks_config {
     struct fe_set_config sets[FE_BLOCK_SETS];
     struct fe_frontier_config frontiers[FE_BLOCK_FRONTIERS];
 };
-
-#endif

@@ -13,8 +13,7 @@
  * `at` is the place that takes the next page.  Usually the turn decides about it; when no
  * free block is left, a page goes to any place that has a block.
  */
-#ifndef FE_FTL_BLOCKS_FRONTIER_H
-#define FE_FTL_BLOCKS_FRONTIER_H
+#pragma once
 
 #include "flashemu/types.h"
 
@@ -50,5 +49,3 @@ static inline bool fe_frontier_seek(struct fe_frontier *front, uint32_t from)
         front->at = front->at + 1 == front->n ? 0 : front->at + 1;
     return true;
 }
-
-#endif

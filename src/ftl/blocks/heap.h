@@ -6,8 +6,7 @@
  * The key is stored when its block is pushed, and does not change.  A user who wants the
  * largest key first pushes the complement.
  */
-#ifndef FE_FTL_BLOCKS_HEAP_H
-#define FE_FTL_BLOCKS_HEAP_H
+#pragma once
 
 #include "flashemu/types.h"
 
@@ -42,5 +41,3 @@ void fe_heap_remove(struct fe_heap *h, fe_peb peb);
 
 /* Order and places are right. */
 bool fe_heap_check(const struct fe_heap *h);
-
-#endif

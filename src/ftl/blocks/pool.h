@@ -16,8 +16,7 @@
  *     die 2    2   5 | 8  11  14     |
  *                                    new_end = 16
  */
-#ifndef FE_FTL_BLOCKS_POOL_H
-#define FE_FTL_BLOCKS_POOL_H
+#pragma once
 
 #include "ftl/blocks/heap.h"
 #include "ftl/ftl.h"
@@ -66,5 +65,3 @@ static inline uint64_t fe_wear_key(const struct fe_medium *m, fe_peb peb, uint64
 
 /* Heaps and counts are right, and the blocks are erased; 0 or -EIO. */
 int fe_block_pool_check(const struct fe_block_pool *p, struct fe_err *err);
-
-#endif

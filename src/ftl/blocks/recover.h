@@ -10,8 +10,7 @@
  *   fe_blocks_sort         free, open or full, by how far each block is programmed
  *   fe_blocks_restore      goes on with emptying until the reserve is whole
  */
-#ifndef FE_FTL_BLOCKS_RECOVER_H
-#define FE_FTL_BLOCKS_RECOVER_H
+#pragma once
 
 #include "ftl/blocks/blocks.h"
 
@@ -40,5 +39,3 @@ int fe_blocks_restore(struct fe_blocks *b, struct fe_err *err);
 
 /* What a strategy's power-on returns after a status of the chip: 0 or -EIO. */
 int fe_blocks_power_on_result(enum fe_status st, struct fe_err *err);
-
-#endif

@@ -15,8 +15,7 @@
  *
  * No lock.  The array of valid counts must outlive the set.
  */
-#ifndef FE_FTL_BLOCKS_VICTIM_H
-#define FE_FTL_BLOCKS_VICTIM_H
+#pragma once
 
 #include "base/fetch.h"
 #include "ftl/ftl.h"
@@ -83,5 +82,3 @@ static inline void fe_victims_fetch(const struct fe_victims *v, fe_peb peb)
         fe_fetch(&v->links[v->links[peb].next]);
     }
 }
-
-#endif

@@ -11,8 +11,7 @@
  *
  * Only the page strategy has such an area (page_limits.c); for the others the size is 0.
  */
-#ifndef FE_FTL_AREA_H
-#define FE_FTL_AREA_H
+#pragma once
 
 #include "flashemu/ftl_params.h"
 #include "nand/geometry.h"
@@ -25,5 +24,3 @@ static inline uint64_t fe_area_extra_bytes(const struct fe_ftl_params *p, uint32
     uint64_t size = p->page.enhanced_size, slc = fe_cell_slc_pages(cell, pages_per_block);
     return slc ? fe_muldiv_up(size, pages_per_block, slc) - size : 0;
 }
-
-#endif

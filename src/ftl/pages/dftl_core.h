@@ -11,8 +11,7 @@
  *   map_cache.c     the mapping cache
  *   blocks.h        the states of blocks and pages, which page and norlog share
  */
-#ifndef FE_FTL_DFTL_CORE_H
-#define FE_FTL_DFTL_CORE_H
+#pragma once
 
 #include "ftl/blocks/blocks.h"
 #include "ftl/pages/map_cache.h"
@@ -110,5 +109,3 @@ int fe_dftl_check_kinds(const struct dftl *f, struct fe_err *err);
 
 /* As in struct fe_ftl_ops. */
 int fe_dftl_check(const struct fe_ftl *ftl, struct fe_err *err);
-
-#endif

@@ -16,8 +16,7 @@
  *
  * No lock: the owner serialises.
  */
-#ifndef FE_FTL_MAP_CACHE_H
-#define FE_FTL_MAP_CACHE_H
+#pragma once
 
 #include "base/bits.h"
 #include "base/num.h"
@@ -99,5 +98,3 @@ void fe_map_write_back(struct fe_map_cache *c, uint32_t page);
 
 /* The ring, entry_of and the dirty bits agree with each other; 0 or -EIO. */
 int fe_map_cache_check(const struct fe_map_cache *c, struct fe_err *err);
-
-#endif

@@ -18,8 +18,7 @@
  * and joins set 1 when it is full.  A static cache has its blocks aside, in a pool of their
  * own.  An enhanced area has a struct fe_blocks of its own, with all streams but the cache.
  */
-#ifndef FE_FTL_PAGE_CORE_H
-#define FE_FTL_PAGE_CORE_H
+#pragma once
 
 #include "ftl/blocks/blocks.h"
 #include "ftl/cost.h"
@@ -149,5 +148,3 @@ uint64_t fe_page_area_blocks(const struct fe_ftl_params *p, const struct fe_geom
 /* Whether an area with good keys fits into so many logical pages.  0 or -EINVAL. */
 int fe_page_area_fits_range(const struct fe_ftl_params *p, const struct fe_geometry *geo,
                             uint64_t n_lpns, struct fe_err *err);
-
-#endif

@@ -19,8 +19,7 @@
  * The clock has 32 bits: a page that is left alone for exactly 2^32 host writes looks
  * young for a while.
  */
-#ifndef FE_FTL_PAGE_HEAT_H
-#define FE_FTL_PAGE_HEAT_H
+#pragma once
 
 #include "base/num.h"
 #include "flashemu/types.h"
@@ -65,5 +64,3 @@ static inline bool fe_page_is_hot(const struct fe_page_heat *h, fe_lpn lpn)
 {
     return h->pages[lpn].interval < h->n_lpns && h->clock - h->pages[lpn].last < h->n_lpns;
 }
-
-#endif

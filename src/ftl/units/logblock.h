@@ -10,8 +10,7 @@
  * takes a page at most ftl.gap_fill pages further on; the pages between become padding, even
  * where a log holds a copy of them.
  */
-#ifndef FE_FTL_LOGBLOCK_H
-#define FE_FTL_LOGBLOCK_H
+#pragma once
 
 #include "ftl/units/unit_map.h"
 
@@ -28,5 +27,3 @@ static inline bool fe_logblock_takes(const struct fe_unit_map *map, fe_leb leb, 
 /* Writes a page to the data block, which must take the page.  As fe_ftl_ops.write. */
 enum fe_status fe_logblock_append_data(struct fe_unit_map *map, fe_lpn lpn, uint32_t off,
                                        uint32_t len, const void *data);
-
-#endif

@@ -43,8 +43,7 @@
  * With `switching`, a group that is replaced unit by unit, from the first to the last, with no
  * unit of another group between, lies side by side again without a copy.
  */
-#ifndef FE_FTL_SCATTER_H
-#define FE_FTL_SCATTER_H
+#pragma once
 
 #include "flashemu/err.h"
 #include "flashemu/types.h"
@@ -86,5 +85,3 @@ void fe_scatter_add(struct fe_scatter *s, fe_leb leb);
 
 /* Takes the group that begins with this unit off the list: it lies together again. */
 void fe_scatter_gathered(struct fe_scatter *s, fe_leb first);
-
-#endif

@@ -12,8 +12,7 @@
  *   shared_log.h     the small-write log
  *   scatter.h        which units lie apart from their group
  */
-#ifndef FE_FTL_SEGMENT_CORE_H
-#define FE_FTL_SEGMENT_CORE_H
+#pragma once
 
 #include "ftl/cost.h"
 #include "ftl/registry.h"
@@ -92,5 +91,3 @@ enum fe_status fe_seg_close_neighbours(struct segment *s, fe_leb leb);
 
 /* segment_check.c: as fe_ftl_ops.check */
 int fe_seg_check(const struct fe_ftl *ftl, struct fe_err *err);
-
-#endif

@@ -18,8 +18,7 @@
  *
  * Then no write pays for more than a few merges.
  */
-#ifndef FE_FTL_SHARED_LOG_H
-#define FE_FTL_SHARED_LOG_H
+#pragma once
 
 #include "ftl/units/unit_map.h"
 
@@ -49,5 +48,3 @@ bool fe_shared_log_holds(const struct fe_shared_log *l, fe_lpn lpn);
 /* Checks that n logs have a unit, and that all of these units but the newest are full.
  * 0 or -EIO with a message. */
 int fe_shared_log_check(const struct fe_shared_log *l, struct fe_err *err);
-
-#endif

@@ -21,8 +21,7 @@
  *   queue   | 7 | 2 |   |   | 4 | 9 | 1 |      n_units places
  *                             ^ head, n_free = 5: the next ones are 4, 9, 1, 7, 2
  */
-#ifndef FE_FTL_UNIT_H
-#define FE_FTL_UNIT_H
+#pragma once
 
 #include "nand/medium.h"
 
@@ -117,5 +116,3 @@ void fe_units_barrier(struct fe_units *u);
 /* Checks that every free unit is erased and stands in the queue once, and that each fill is
  * what the medium says.  0, -EIO with a message, or -ENOMEM. */
 int fe_units_check(const struct fe_units *u, struct fe_err *err);
-
-#endif

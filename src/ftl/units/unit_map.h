@@ -26,8 +26,7 @@
  *
  * The struct of a strategy begins with its fe_unit_map, which begins with the struct fe_ftl.
  */
-#ifndef FE_FTL_UNIT_MAP_H
-#define FE_FTL_UNIT_MAP_H
+#pragma once
 
 #include "ftl/ftl.h"
 #include "ftl/mapping.h"
@@ -191,5 +190,3 @@ int fe_unit_map_check(const struct fe_unit_map *map, struct fe_err *err);
  * *ret_stale, if not NULL, says whether one of them has a newer copy elsewhere.  0 or -EIO. */
 int fe_unit_map_check_log(const struct fe_unit_map *map, uint32_t i, fe_leb leb, bool in_order,
                           bool *ret_stale, struct fe_err *err);
-
-#endif

@@ -6,8 +6,7 @@
  * other units are erased and free, and no log has a unit: what the logs held has been merged, in
  * modelled time.  A second power-on changes nothing, and power may fail during a power-on.
  */
-#ifndef FE_FTL_UNIT_RECOVER_H
-#define FE_FTL_UNIT_RECOVER_H
+#pragma once
 
 #include "ftl/ftl.h"
 
@@ -20,5 +19,3 @@ int fe_units_recover(struct fe_ftl **ret, const struct fe_ftl_ops *ops,
 
 /* As in struct fe_ftl_ops, for these strategies. */
 bool fe_units_may_hold(const struct fe_ftl *ftl, fe_ppn ppn);
-
-#endif

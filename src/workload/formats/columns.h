@@ -19,8 +19,7 @@
  *
  * Pure; any thread.
  */
-#ifndef FE_WORKLOAD_FORMATS_COLUMNS_H
-#define FE_WORKLOAD_FORMATS_COLUMNS_H
+#pragma once
 
 #include "workload/formats/format.h"
 
@@ -64,5 +63,3 @@ int fe_columns_put(struct fe_trace_writer *w, const struct fe_trace_rec *rec, st
 /* A time or a duration in units of unit_ns: digits, and up to 18 decimals if `point`.  Rounds down
  * to ns.  False, and *ret alone, if it is something else, or 2^64 ns and more. */
 bool fe_columns_time(struct fe_span s, uint64_t unit_ns, bool point, uint64_t *ret);
-
-#endif

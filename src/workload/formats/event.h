@@ -18,8 +18,7 @@
  *
  * Thread rule: that of the reader.
  */
-#ifndef FE_WORKLOAD_FORMATS_EVENT_H
-#define FE_WORKLOAD_FORMATS_EVENT_H
+#pragma once
 
 #include "workload/formats/format.h"
 
@@ -60,5 +59,3 @@ int fe_trace_take_event(struct fe_trace_reader *r, const struct fe_trace_event *
 
 /* Fails if there were events, but none of the chosen kind. */
 int fe_trace_end_events(struct fe_trace_reader *r, struct fe_err *err);
-
-#endif

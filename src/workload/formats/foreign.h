@@ -2,8 +2,7 @@
  *
  * Files that are no traces and that people take for some.
  */
-#ifndef FE_WORKLOAD_FORMATS_FOREIGN_H
-#define FE_WORKLOAD_FORMATS_FOREIGN_H
+#pragma once
 
 #include "workload/formats/format.h"
 
@@ -11,5 +10,3 @@
  * it.  NULL = not known. */
 const char *fe_trace_foreign_bytes(const uint8_t *p, size_t n);
 const char *fe_trace_foreign_line(struct fe_span line);
-
-#endif

@@ -9,8 +9,7 @@
  * and one line FORMAT(NAME) in the table below.  ../trace.c reads lines and hands them to the
  * format; ../trace_write.c hands records to the format and writes the text.
  */
-#ifndef FE_WORKLOAD_FORMATS_FORMAT_H
-#define FE_WORKLOAD_FORMATS_FORMAT_H
+#pragma once
 
 #include "workload/span.h"
 #include "workload/trace.h"
@@ -185,5 +184,3 @@ static inline int fe_trace_used(struct fe_trace_writer *w, const char *end)
     w->used = (size_t)(end - w->buf);
     return 0;
 }
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Records that do not come in order of time, or whose end comes later.
  */
-#ifndef FE_WORKLOAD_FORMATS_HOLD_H
-#define FE_WORKLOAD_FORMATS_HOLD_H
+#pragma once
 
 #include "workload/formats/format.h"
 
@@ -22,5 +21,3 @@ void fe_trace_complete(struct fe_trace_reader *r, const struct fe_trace_rec *req
  * frees them all. */
 bool fe_trace_release(struct fe_trace_reader *r, struct fe_trace_rec *ret);
 void fe_trace_unhold(struct fe_trace_reader *r);
-
-#endif

@@ -19,8 +19,7 @@
  * Not modelled: a filesystem.  Its tables lie at places of their own, and a file is seldom in one
  * piece.  For that there are the procedures of `flashemu verify` that use a kernel.
  */
-#ifndef FLASHEMU_ALIGN_H
-#define FLASHEMU_ALIGN_H
+#pragma once
 
 #include "flashemu/err.h"
 #include "flashemu/profile.h"
@@ -86,5 +85,3 @@ bool align_is_good(const struct align_result *a, uint32_t start);
 
 /* n_starts must be at least 1. */
 struct align_advice align_advise(const struct align_result *a);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * The picture of `flashemu align`: a panel for each pattern, with a bar for each start.
  */
-#ifndef FLASHEMU_ALIGN_SVG_H
-#define FLASHEMU_ALIGN_SVG_H
+#pragma once
 
 #include "align/align.h"
 
@@ -13,5 +12,3 @@
  * incomplete file does not stay. */
 int align_svg_write(const struct align_result *a, const char *title, const char *note,
                     const char *path, const char *profile, struct fe_err *err);
-
-#endif

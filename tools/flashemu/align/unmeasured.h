@@ -10,8 +10,7 @@
  * A start of partitions that depends on such a number alone would be advice about another device.
  * Whoever gives the number on the command line knows it, so then it counts as measured.
  */
-#ifndef FE_TOOL_ALIGN_UNMEASURED_H
-#define FE_TOOL_ALIGN_UNMEASURED_H
+#pragma once
 
 #include "flashemu/profile.h"
 
@@ -38,5 +37,3 @@ struct unmeasured unmeasured_of(const struct fe_profile *profile, const char *co
 /* Writes the sentences that stand in front of everything, each with two blanks behind it; nothing
  * if all was measured and the profile is near. */
 void unmeasured_say(FILE *out, const struct unmeasured *u);
-
-#endif

@@ -20,8 +20,7 @@
  * A second sort of states asks no device (subsets.c).  Its ids are HASH:REQUEST:any:N, with which
  * this request has just arrived, and HASH:REQUEST:last:N, after all of them.
  */
-#ifndef FLASHEMU_CUTS_H
-#define FLASHEMU_CUTS_H
+#pragma once
 
 #include "base/digest.h"
 #include "device/cuts.h"
@@ -193,5 +192,3 @@ struct cuts_maker {
 /* Tries w->wanted instants of the walk.  ret->hash is filled in.  Negative errno with message. */
 int cuts_states_run(struct cuts_walk *w, const struct cuts_options *opt,
                     const struct cuts_maker *maker, struct cuts_result *ret, struct fe_err *err);
-
-#endif

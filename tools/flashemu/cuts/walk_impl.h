@@ -2,8 +2,7 @@
  *
  * What difference.c has for walk.c and subsets.c, and subsets.c for walk.c.
  */
-#ifndef FLASHEMU_CUTS_WALK_IMPL_H
-#define FLASHEMU_CUTS_WALK_IMPL_H
+#pragma once
 
 #include "cuts/cuts.h"
 
@@ -46,5 +45,3 @@ int cuts_subsets_try(struct cuts_walk *w, uint32_t request, uint32_t op, uint64_
 
 /* The digest of the state at which it has stopped. */
 int cuts_subsets_hash(const struct cuts_walk *w, struct fe_digest *ret, struct fe_err *err);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * What the user has asked of `replay`, and how it becomes one run or several.
  */
-#ifndef FLASHEMU_REPLAY_COMMAND_H
-#define FLASHEMU_REPLAY_COMMAND_H
+#pragma once
 
 #include "replay/conversation.h"
 #include "replay/replay.h"
@@ -53,5 +52,3 @@ int replay_on_device(struct command *c, struct fe_device *dev, struct fe_err *er
 
 /* A run for each combination of what is varied.  Returns an exit code, as above. */
 int replay_several(struct command *c);
-
-#endif

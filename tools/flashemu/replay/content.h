@@ -6,8 +6,7 @@
  * written.  So one number for each sector is enough to know what a read must return.  Neither the
  * data of another sector nor an older version of the same sector passes the comparison.
  */
-#ifndef FLASHEMU_CONTENT_H
-#define FLASHEMU_CONTENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,5 +26,3 @@ void content_fill(const struct content *c, uint64_t offset, uint32_t generation,
  * throughout; which one, differs between profiles, since erased flash may read as either. */
 bool content_is(const struct content *c, uint64_t offset, uint32_t generation,
                 const uint8_t *data);
-
-#endif

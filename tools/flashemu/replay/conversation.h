@@ -16,8 +16,7 @@
  * that is nearly the same.  So requests of a kind are compared in sums, of BLOCK of them in a row; others
  * may come between two of them, such as a flush behind each write, but no more than BLOCK.
  */
-#ifndef FLASHEMU_CONVERSATION_H
-#define FLASHEMU_CONVERSATION_H
+#pragma once
 
 #include "flashemu/err.h"
 #include "flashemu/request.h"
@@ -74,5 +73,3 @@ void conversation_fini(struct conversation *c);
  * returns buf. */
 #define SAID_KIND_NAME 128
 const char *said_kind_name(const struct said_kind *k, char buf[SAID_KIND_NAME]);
-
-#endif

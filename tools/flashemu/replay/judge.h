@@ -8,8 +8,7 @@
  * requests decides alone.  The error of a kind is the mean of its blocks, and the score is the mean of
  * the kinds.  The device of the trace scores exactly 0.
  */
-#ifndef FLASHEMU_JUDGE_H
-#define FLASHEMU_JUDGE_H
+#pragma once
 
 #include "replay/conversation.h"
 
@@ -45,5 +44,3 @@ int judge_print(const struct judgement *j, const char *profile);
 
 /* The same as an object; NULL without memory. */
 json_t *judge_json(const struct judgement *j, const char *profile);
-
-#endif

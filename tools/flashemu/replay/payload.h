@@ -4,8 +4,7 @@
  *
  * A read or write goes through two calls, payload_begin and payload_end.
  */
-#ifndef FLASHEMU_PAYLOAD_H
-#define FLASHEMU_PAYLOAD_H
+#pragma once
 
 #include "flashemu/device.h"
 #include "flashemu/err.h"
@@ -36,5 +35,3 @@ void payload_end(struct payload *p, const struct fe_request *req, enum fe_status
  * the offset of the first of these. */
 uint64_t payload_verified(const struct payload *p);
 uint64_t payload_wrong(const struct payload *p, uint64_t *ret_first);
-
-#endif

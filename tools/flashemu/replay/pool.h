@@ -4,8 +4,7 @@
  *
  * Thread rule: commands have one thread.
  */
-#ifndef FLASHEMU_POOL_H
-#define FLASHEMU_POOL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,5 +40,3 @@ uint32_t pool_processors(void);
 /* Returns an exit code: TOOL_OK if all jobs were run or `done` has ended them, whatever their codes
  * are; otherwise TOOL_USAGE after a message.  No process is left, also if this one is killed. */
 int pool_run(const struct pool_jobs *jobs);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * What came out of a replay, for people and for programs.
  */
-#ifndef FLASHEMU_REPLAY_PRINT_H
-#define FLASHEMU_REPLAY_PRINT_H
+#pragma once
 
 #include "replay/replay.h"
 
@@ -14,5 +13,3 @@ json_t *replay_json(const struct replay *r);
 
 /* Prints a summary.  Returns an exit code. */
 int replay_print(const struct replay *r);
-
-#endif

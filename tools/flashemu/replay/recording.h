@@ -27,8 +27,7 @@
  *
  * The device of a replay may have another capacity; the partition must fit.
  */
-#ifndef FLASHEMU_RECORDING_H
-#define FLASHEMU_RECORDING_H
+#pragma once
 
 #include "workload/trace.h"
 
@@ -79,5 +78,3 @@ int recording_find(struct recording *ret, const char *arg, uint64_t capacity,
 /* Moves a record to where it is on the device, and sets how long the host thinks before it.  number
  * counts the records of the trace from 0. */
 void recording_move(const struct recording *r, uint64_t number, struct fe_trace_rec *rec);
-
-#endif

@@ -15,8 +15,7 @@
  *
  * The first pass fills what is free on a new device, so it counts for nothing but the comparison.
  */
-#ifndef FLASHEMU_REPEAT_H
-#define FLASHEMU_REPEAT_H
+#pragma once
 
 #include "flashemu/map.h"
 
@@ -81,5 +80,3 @@ int repeat_round(struct repeat *r, uint64_t requests, struct fe_err *err);
  * erases of blocks were in the first pass and behind it: 1 if each keeps a rate of its own, about 0 if
  * they differ by chance. */
 json_t *repeat_json(const struct repeat *r);
-
-#endif

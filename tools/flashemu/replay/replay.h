@@ -6,8 +6,7 @@
  * has completed, after the think time of the next request.  In a timed replay a request arrives at
  * its own time, which counts from the device's time at the start of the trace.
  */
-#ifndef FLASHEMU_REPLAY_H
-#define FLASHEMU_REPLAY_H
+#pragma once
 
 #include "replay/payload.h"
 #include "replay/repeat.h"
@@ -69,5 +68,3 @@ void replay_show_progress(struct replay *r, const struct source *s, double secon
 
 /* Starts counting: everything that was run so far was the warm-up. */
 void replay_reset(struct replay *r);
-
-#endif

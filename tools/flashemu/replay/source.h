@@ -4,8 +4,7 @@
  * made one for each processor; standard input ("-"); a pattern ("gen:PATTERN[,KEY=VALUE...]"); or a
  * recording ("rec:NAME[,KEY=VALUE...]", recording.h).  All of them are read in the same way.
  */
-#ifndef FLASHEMU_SOURCE_H
-#define FLASHEMU_SOURCE_H
+#pragma once
 
 #include "replay/recording.h"
 
@@ -83,5 +82,3 @@ bool source_origin(const struct source *s, struct source_origin *ret);
 /* Prints "FILE:12" or "gen:random record 12" into buf, and returns buf. */
 const char *source_where(const struct source *s, const struct fe_trace_rec *rec, char *buf,
                          size_t len);
-
-#endif

@@ -8,8 +8,7 @@
  *
  * The last factor changes from run to run.
  */
-#ifndef FLASHEMU_VARY_H
-#define FLASHEMU_VARY_H
+#pragma once
 
 #include "flashemu/err.h"
 
@@ -59,5 +58,3 @@ void vary_print_table(const struct vary *v, json_t *const *results, uint32_t n_r
 /* Whether the factor `key` is there and makes no difference: runs that differ in it only did the same,
  * by their results.  False if a run has failed. */
 bool vary_is_idle(const struct vary *v, const char *key, json_t *const *results, uint32_t n_runs);
-
-#endif

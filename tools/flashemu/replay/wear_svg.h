@@ -2,8 +2,7 @@
  *
  * A picture of the wear, in which each block of the chip is a square.
  */
-#ifndef WEAR_SVG_H
-#define WEAR_SVG_H
+#pragma once
 
 #include "flashemu/device.h"
 
@@ -12,5 +11,3 @@
 /* Writes the picture to a file.  Returns 0, or -ENOMEM with message.  The caller checks whether the
  * file could be written. */
 int wear_svg_write(const struct fe_device *dev, FILE *out, struct fe_err *err);
-
-#endif

@@ -2,9 +2,6 @@
  *
  * The texts of report.css and report.js.
  */
-#ifndef REPORT_EMBEDDED_H
-#define REPORT_EMBEDDED_H
+#pragma once
 
 extern const char report_css[], report_js[];
-
-#endif

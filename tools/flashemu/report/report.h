@@ -4,8 +4,7 @@
  *
  * Numbers have one system of units: powers of 1000, so KB, MB, GB and MB/s.
  */
-#ifndef REPORT_H
-#define REPORT_H
+#pragma once
 
 #include "base/origin.h"
 #include "base/quantity.h"
@@ -70,5 +69,3 @@ int report_trace(FILE *out, const char *path, struct report_figures *ret, struct
 /* Writes the section of statistics, as `ctl SOCKET stats` and `replay --json` print them. */
 int report_stats(FILE *out, const char *path, const json_t *stats, struct report_figures *ret,
                  struct fe_err *err);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * A trace in memory, for its numbers and for its figures.
  */
-#ifndef REPORT_TRACE_H
-#define REPORT_TRACE_H
+#pragma once
 
 #include "report/report.h"
 
@@ -49,5 +48,3 @@ static inline double report_quantile(const struct report_trace *t, int type, dou
 
 /* Draws all figures that the trace has something for.  -ENOMEM with message. */
 int report_figures_draw(FILE *out, const struct report_trace *t, struct fe_err *err);
-
-#endif

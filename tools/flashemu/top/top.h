@@ -2,8 +2,7 @@
  *
  * The screens of top.
  */
-#ifndef FLASHEMU_TOP_H
-#define FLASHEMU_TOP_H
+#pragma once
 
 #include "base/quantity.h"
 
@@ -63,5 +62,3 @@ void top_screen(const struct top_view *v);
 
 /* A line of the stream of events as a short text. */
 void top_event(const json_t *event, char buf[static TOP_EVENT_MAX]);
-
-#endif

@@ -3,8 +3,7 @@
  * What flashbench measured on the real cards of some shipped profiles: the table
  * profiles/curves.csv, which tools/embed_curves.py compiles in.
  */
-#ifndef FLASHEMU_CURVES_H
-#define FLASHEMU_CURVES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -23,5 +22,3 @@ struct curve {
 
 /* The last entry has no card. */
 extern const struct curve curves[];
-
-#endif

@@ -3,8 +3,7 @@
  * Experiments of `verify` that need a kernel: a virtual machine, or this machine's own with an nbd
  * module or a loop device.
  */
-#ifndef FLASHEMU_VERIFY_KERNEL_H
-#define FLASHEMU_VERIFY_KERNEL_H
+#pragma once
 
 #include "verify/verify.h"
 
@@ -32,5 +31,3 @@ int verify_kernel_run(const struct verify_kernel *k, struct verify_run *run, str
 /* Takes the figure and the details from a line of story.sh, "PROCEDURE figure=NUMBER
  * KEY=NUMBER...", and cuts the line into words.  Returns whether there was a figure. */
 bool verify_take_line(struct verify_run *run, char *line);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * A page about published and measured figures.
  */
-#ifndef FLASHEMU_VERIFY_PAGE_H
-#define FLASHEMU_VERIFY_PAGE_H
+#pragma once
 
 #include "flashemu/err.h"
 
@@ -16,5 +15,3 @@
  * of [fidelity].  -ENOMEM with message.  The caller looks for errors of the
  * stream. */
 int verify_page_write(FILE *out, const json_t *profiles, const char *source, struct fe_err *err);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * How a published figure and what a device does stand in one row.
  */
-#ifndef FLASHEMU_VERIFY_PAIR_H
-#define FLASHEMU_VERIFY_PAIR_H
+#pragma once
 
 #include "base/quantity.h"
 
@@ -14,5 +13,3 @@ struct verify_pair {
 /* Both numbers with as many decimals: those of the published one, and three digits at least; whole
  * published numbers of the unit "count" stay whole.  `measured` is 0 if there is nothing yet. */
 struct verify_pair verify_pair(double published, double measured, const char *unit);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * From a profile's rows to experiments and back, and what came out.
  */
-#ifndef FLASHEMU_VERIFY_PLAN_H
-#define FLASHEMU_VERIFY_PLAN_H
+#pragma once
 
 #include "verify/verify.h"
 
@@ -60,5 +59,3 @@ json_t *verify_json(const struct verify_plan *plan);
  * could not be run. */
 enum { VERIFY_PART = 3, VERIFY_INTERRUPTED = 130 };
 int verify_code(const struct verify_plan *plan);
-
-#endif

@@ -8,8 +8,7 @@
  * verify_experiments of plan.c.  It makes devices with verify_device, sends them requests with
  * verify_request or verify_pattern, and reports figures with verify_put.
  */
-#ifndef FLASHEMU_VERIFY_H
-#define FLASHEMU_VERIFY_H
+#pragma once
 
 #include "flashemu/device.h"
 #include "flashemu/err.h"
@@ -149,5 +148,3 @@ int verify_pattern(struct fe_device *dev, const char *spec, const struct fe_patt
 
 /* The median of n > 0 values, which get sorted. */
 double verify_median(double *values, size_t n);
-
-#endif

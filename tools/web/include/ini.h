@@ -2,8 +2,7 @@
  *
  * The part of inih's interface that src/profile/parse.c uses; ../ini.c has what is behind it.
  */
-#ifndef FLASHEMU_WEB_INI_H
-#define FLASHEMU_WEB_INI_H
+#pragma once
 
 typedef int (*ini_handler)(void *user, const char *section, const char *key, const char *value);
 typedef char *(*ini_reader)(char *line, int size, void *stream);
@@ -11,5 +10,3 @@ typedef char *(*ini_reader)(char *line, int size, void *stream);
 /* Reads lines until `reader` returns NULL, and hands each key to `handler`.  Returns 0, or the
  * number of the first line that is neither a section nor a pair. */
 int ini_parse_stream(ini_reader reader, void *stream, ini_handler handler, void *user);
-
-#endif

@@ -6,8 +6,7 @@
  * A function that makes a value returns NULL without memory, and one that takes a value takes it
  * over in any case.
  */
-#ifndef FLASHEMU_WEB_JANSSON_H
-#define FLASHEMU_WEB_JANSSON_H
+#pragma once
 
 #include <stddef.h>
 #include <stdio.h>
@@ -44,5 +43,3 @@ void json_decref(json_t *value); /* a value has one owner: this frees it */
 
 /* Prints the value in one line, real numbers with so many digits.  Returns 0, or -1. */
 int json_dumpf(const json_t *value, FILE *out, size_t digits);
-
-#endif

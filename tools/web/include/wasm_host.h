@@ -3,8 +3,7 @@
  * What WebAssembly's C library lacks of a host, in one place; the compiler reads this in front of
  * each file, and ../host.c has the functions.
  */
-#ifndef FLASHEMU_WASM_HOST_H
-#define FLASHEMU_WASM_HOST_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -16,5 +15,3 @@
 #define FALLOC_FL_PUNCH_HOLE 2
 
 int fallocate(int fd, int mode, off_t off, off_t len);
-
-#endif

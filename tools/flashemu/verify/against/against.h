@@ -16,8 +16,7 @@
  * well, because the measured device had them behind it, too; but none behind the last one that is
  * asked for, and no read that has a device of its own.
  */
-#ifndef FLASHEMU_AGAINST_H
-#define FLASHEMU_AGAINST_H
+#pragma once
 
 #include "flashemu/device.h"
 #include "flashemu/err.h"
@@ -137,5 +136,3 @@ json_t *against_page_json(const struct against *a, const struct fe_profile *prof
 
 /* 0 if every test that there is has run, 1 if some have failed. */
 int against_code(const struct against *a);
-
-#endif

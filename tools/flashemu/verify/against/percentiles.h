@@ -6,8 +6,7 @@
  * points.  The percentile P of n times is the one of rank ceil(P n), as fio counts.  Where n is so
  * small that it would be the least or the greatest time, it says nothing and is not compared.
  */
-#ifndef FLASHEMU_AGAINST_PERCENTILES_H
-#define FLASHEMU_AGAINST_PERCENTILES_H
+#pragma once
 
 #include "verify/against/against.h"
 #include "verify/verify.h"
@@ -35,5 +34,3 @@ void against_percentiles(struct against_point *p, struct against_times *t,
 const char *against_share_reason(const struct against_point *p, const struct against_share *s);
 
 double against_share_error(const struct against_share *s); /* in percent; only of one compared */
-
-#endif

@@ -4,8 +4,7 @@
  *
  * Errors are those of verify_request, and -EINVAL with message for what does not fit the device.
  */
-#ifndef FLASHEMU_AGAINST_SERIES_H
-#define FLASHEMU_AGAINST_SERIES_H
+#pragma once
 
 #include "verify/against/against.h"
 
@@ -30,5 +29,3 @@ int against_one_by_one(struct fe_device *dev, const struct against_point *p,
  * against_one_by_one. */
 int against_series(struct fe_device *dev, const struct against_point *p, uint64_t *ret_ns,
                    struct fe_err *err);
-
-#endif

@@ -5,8 +5,7 @@
  * Those who read a parameter return -EINVAL with a message that names the member, such as
  * "points[3].parameters.bs: expected a whole number from 1 to 2^44".
  */
-#ifndef FLASHEMU_AGAINST_TAKE_H
-#define FLASHEMU_AGAINST_TAKE_H
+#pragma once
 
 #include "verify/against/against.h"
 
@@ -43,5 +42,3 @@ int against_take_hdparm(struct against_point *p, const char *path, struct fe_err
 int against_take_load(struct against_point *p, const char *path, struct fe_err *err);
 int against_take_fio(struct against_point *p, const char *path, struct fe_err *err);
 int against_take_iozone(struct against_point *p, const char *path, struct fe_err *err);
-
-#endif
