@@ -186,7 +186,8 @@ static int build_new(struct fe_device *dev, const struct fe_device_options *opt,
     before.fail_program = before.fail_erase = 0;
     fe_wear_set(dev->medium, &before);
     fe_chip_begin_image(&dev->medium->chip);
-    int r = fe_ftl_registry[p.type]->create(&dev->ftl, &p, dev->medium, fe_device_lpns(dev), err);
+    int r = fe_ftl_create(&dev->ftl, fe_ftl_registry[p.type], &p, dev->medium, fe_device_lpns(dev),
+                          false, err);
     if (r == 0)
         r = build_cache(dev, opt, err);
     if (r == 0)
@@ -363,7 +364,7 @@ void fe_device_destroy(struct fe_device *dev)
         return;
     fe_cache_destroy(dev->cache);
     if (dev->ftl)
-        dev->ftl->ops->destroy(dev->ftl);
+        fe_ftl_destroy(dev->ftl);
     fe_medium_destroy(dev->medium);
     fe_store_destroy(dev->store);
     fe_sched_fini(&dev->sched);

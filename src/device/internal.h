@@ -121,7 +121,7 @@ int fe_power_init(struct fe_device *dev, struct fe_err *err);
 
 /* The device of an image is plugged in: *ret is the strategy, which has found what the last run
  * has left.  If power was cut and has not been on since, this is the power-on that follows the cut.
- * A device that is dead since the cut stays off.  Errors of `recover`. */
+ * A device that is dead since the cut stays off.  Errors of fe_ftl_power_on. */
 int fe_power_plug_in(struct fe_device *dev, struct fe_ftl **ret, struct fe_err *err);
 
 /* Power-on is complete: power is on, unless the device is dead.  The chip forgets its journal of

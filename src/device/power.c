@@ -244,7 +244,7 @@ static int start_as_new(struct fe_device *dev, struct fe_ftl **ret, struct fe_er
             return fe_err_set(err, EIO, "power-on: block %u cannot be erased", peb);
     fe_ops_barrier(m->ops);
     const struct fe_ftl_params p = fe_device_ftl_params(dev);
-    return fe_ftl_registry[p.type]->create(ret, &p, m, fe_device_lpns(dev), err);
+    return fe_ftl_create(ret, fe_ftl_registry[p.type], &p, m, fe_device_lpns(dev), false, err);
 }
 
 /* The strategy that power-on has made takes the place of the old one, and goes on counting where
@@ -255,7 +255,7 @@ static void take_over(struct fe_device *dev, struct fe_ftl *ftl)
     const uint64_t *from = (const uint64_t *)&dev->ftl->counters;
     for (size_t i = 0; i < sizeof ftl->counters / sizeof *to; i++)
         to[i] += from[i];
-    dev->ftl->ops->destroy(dev->ftl);
+    fe_ftl_destroy(dev->ftl);
     dev->ftl = ftl;
     if (dev->cache)
         fe_cache_use(dev->cache, ftl);
@@ -339,7 +339,7 @@ int fe_device_power_on(struct fe_device *dev, uint64_t now_ns, uint64_t *ret_rea
     dev->medium->undo->recovering = true;
     r = recover(dev, &ftl, err);
     if (r == 0 && (r = check_image(dev, err)) < 0)
-        ftl->ops->destroy(ftl);
+        fe_ftl_destroy(ftl);
     fe_device_place(dev);
     dev->medium->undo->recovering = false;
     uint64_t end = fe_max_u64(at, fe_sched_all_end(&dev->sched));

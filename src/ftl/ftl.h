@@ -78,19 +78,22 @@ struct fe_ftl_ops {
      * never is an area.  The parameters are good. */
     uint64_t (*enhanced_blocks)(const struct fe_ftl_params *p, const struct fe_geometry *geo);
 
-    /* Begins on an erased medium, with all pages unmapped.  n_lpns is in [1, max_lpns()].  The
-     * medium must outlive the strategy.  -ENOMEM, or -EINVAL with a message; *ret is set on
-     * success only. */
-    int (*create)(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
-                  uint32_t n_lpns, struct fe_err *err);
-    void (*destroy)(struct fe_ftl *ftl);
+    /* Bytes of the strategy's struct, which begins with struct fe_ftl. */
+    size_t size;
 
-    /* Called instead of create on a medium that has been used: power-on.  Finds the mapping again
-     * from what is on the chip, and brings everything else in order.  The cost of that is in the
-     * op list.  A second call changes nothing.  -ENOMEM, -EINVAL, or -EIO with a message if the
-     * chip cannot be brought in order; *ret is set on success only. */
-    int (*recover)(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
-                   uint32_t n_lpns, struct fe_err *err);
+    /* Makes a strategy of a struct that is all zeros behind its struct fe_ftl, on an erased medium,
+     * with all pages unmapped.  n_lpns is in [1, max_lpns()].
+     *
+     * On a medium that has been used this is power-on: finds the mapping again from what is on the
+     * chip, and brings everything else in order.  The cost of that is in the op list.  A second time
+     * changes nothing.
+     *
+     * -ENOMEM, or -EINVAL or -EIO with a message, the last if the chip cannot be brought in order;
+     * `fini` is called then, too. */
+    int (*start)(struct fe_ftl *ftl, const struct fe_ftl_params *p, bool used, struct fe_err *err);
+
+    /* Frees what the struct owns, and not the struct.  NULL: it owns nothing. */
+    void (*fini)(struct fe_ftl *ftl);
 
     /* Whether the strategy could have programmed this page, which can be read: power-on asks for
      * each one before it does anything (fe_recover_check).  NULL: any page in the host's range. */
@@ -187,3 +190,9 @@ extern const struct fe_ftl_ops *const fe_ftl_registry[];
 
 /* The index of a name in the registry, or -1. */
 int fe_ftl_find(const char *name);
+
+/* A strategy on a medium that must outlive it: `start` says how, and how it can fail.  *ret is set on
+ * success only. */
+int fe_ftl_create(struct fe_ftl **ret, const struct fe_ftl_ops *ops, const struct fe_ftl_params *p,
+                  struct fe_medium *m, uint32_t n_lpns, bool used, struct fe_err *err);
+void fe_ftl_destroy(struct fe_ftl *ftl);

@@ -17,11 +17,22 @@ struct reader {
     struct fe_mapping *map;
 };
 
-static void read_only_destroy(struct fe_ftl *ftl)
+static int read_only_start(struct fe_ftl *ftl, const struct fe_ftl_params *p, bool used,
+                           struct fe_err *err)
 {
     struct reader *f = (struct reader *)ftl;
-    free(f->map);
-    free(f);
+    (void)p;
+    (void)used;
+    f->map = fe_table_alloc(ftl->n_lpns, sizeof *f->map);
+    if (!f->map)
+        return fe_err_nomem(err, "mapping at the end of life", ftl->n_lpns * sizeof *f->map);
+    fe_recover_newest(ftl->medium, f->map, ftl->n_lpns, NULL);
+    return 0;
+}
+
+static void read_only_fini(struct fe_ftl *ftl)
+{
+    free(((struct reader *)ftl)->map);
 }
 
 static enum fe_status read_only_read(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, uint32_t len,
@@ -46,7 +57,9 @@ static uint32_t read_only_free_blocks(const struct fe_ftl *ftl)
 static const struct fe_ftl_ops read_only = {
     .name = "read-only",
     .summary = "any of them at the end of its life",
-    .destroy = read_only_destroy,
+    .size = sizeof(struct reader),
+    .start = read_only_start,
+    .fini = read_only_fini,
     .read = read_only_read,
     .locate = read_only_locate,
     .free_blocks = read_only_free_blocks,
@@ -54,17 +67,7 @@ static const struct fe_ftl_ops read_only = {
 
 int fe_ftl_read_only(struct fe_ftl **ret, struct fe_medium *m, uint32_t n_lpns, struct fe_err *err)
 {
-    struct reader *f = calloc(1, sizeof *f);
-    struct fe_mapping *map = fe_table_alloc(n_lpns, sizeof *map);
-    if (!f || !map) {
-        free(f);
-        free(map);
-        return fe_err_nomem(err, "mapping at the end of life", n_lpns * sizeof *map);
-    }
-    *f = (struct reader){.base = {.ops = &read_only, .medium = m, .n_lpns = n_lpns}, .map = map};
-    fe_recover_newest(m, map, n_lpns, NULL);
-    *ret = &f->base;
-    return 0;
+    return fe_ftl_create(ret, &read_only, NULL, m, n_lpns, true, err);
 }
 
 int fe_ftl_power_on(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
@@ -72,7 +75,7 @@ int fe_ftl_power_on(struct fe_ftl **ret, const struct fe_ftl_params *p, struct f
 {
     const struct fe_ftl_ops *ops = fe_ftl_registry[p->type];
     if (!m->eol || ops->no_medium) {
-        int r = ops->recover(ret, p, m, n_lpns, err);
+        int r = fe_ftl_create(ret, ops, p, m, n_lpns, true, err);
         if (r != -EIO || !m->eol)
             return r;
     } else {

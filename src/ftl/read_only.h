@@ -11,9 +11,8 @@
 
 #include "ftl/ftl.h"
 
-/* Starts the strategy of p->type on a chip that has been used, by its `recover`.  At the end of
- * life, which may come in the middle of `recover`, starts the reader instead.  Errors are those
- * of `recover`. */
+/* Starts the strategy of p->type on a chip that has been used, by its `start`.  At the end of life,
+ * which may come in the middle of that, starts the reader instead.  Errors are those of `start`. */
 int fe_ftl_power_on(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
                     uint32_t n_lpns, struct fe_err *err);
 

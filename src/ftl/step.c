@@ -139,20 +139,13 @@ static uint64_t step_max_lpns(const struct fe_ftl_params *p, const struct fe_geo
     return geo->n_ppns - 1;
 }
 
-static void step_destroy(struct fe_ftl *ftl)
+/* On a used medium there is nothing to find: a page lies where its number says. */
+static int step_start(struct fe_ftl *ftl, const struct fe_ftl_params *p, bool used,
+                      struct fe_err *err)
 {
-    free(ftl);
-}
-
-static int step_create(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
-                       uint32_t n_lpns, struct fe_err *err)
-{
-    struct step_ftl *s = calloc(1, sizeof *s);
-    if (!s)
-        return fe_err_nomem(err, "step model", sizeof *s);
-    s->base = (struct fe_ftl){.ops = &fe_ftl_step, .medium = m, .n_lpns = n_lpns};
-    s->p = p->step;
-    *ret = &s->base;
+    (void)used;
+    (void)err;
+    step_of(ftl)->p = p->step;
     return 0;
 }
 
@@ -213,9 +206,8 @@ const struct fe_ftl_ops fe_ftl_step = {
                "left out)",
     .no_medium = true,
     .max_lpns = step_max_lpns,
-    .recover = step_create, /* nothing to find: a page lies where its number says */
-    .create = step_create,
-    .destroy = step_destroy,
+    .size = sizeof(struct step_ftl),
+    .start = step_start,
     .read = step_read,
     .locate = step_locate,
     .write = step_write,

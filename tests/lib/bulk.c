@@ -30,7 +30,7 @@ void ft_bulk_init(struct ft_bulk *t, const struct fe_ftl_ops *ftl, uint32_t bloc
     must(max > 0, &err);
     if (n_lpns > max)
         fail_msg("%u pages, possible are %llu", n_lpns, (unsigned long long)max);
-    must(ftl->create(&t->ftl, p, t->medium, n_lpns, &err) == 0, &err);
+    must(fe_ftl_create(&t->ftl, ftl, p, t->medium, n_lpns, false, &err) == 0, &err);
 }
 
 void ft_bulk_fini(struct ft_bulk *t)
@@ -38,7 +38,7 @@ void ft_bulk_fini(struct ft_bulk *t)
     struct fe_err err;
     fe_err_init(&err);
     must(t->ftl->ops->check(t->ftl, &err) == 0, &err);
-    t->ftl->ops->destroy(t->ftl);
+    fe_ftl_destroy(t->ftl);
     fe_medium_destroy(t->medium);
     fe_store_destroy(t->store);
 }

@@ -57,7 +57,7 @@ void ft_layer_init(struct ft_layer *l, const struct fe_nand_params *nand,
     l->params = *params;
     ft_rig_init(&l->rig, nand);
     uint64_t n = ops->max_lpns(params, &l->rig.geo, &err);
-    if (n == 0 || ops->create(&l->ftl, params, l->rig.medium, (uint32_t)n, &err) < 0)
+    if (n == 0 || fe_ftl_create(&l->ftl, ops, params, l->rig.medium, (uint32_t)n, false, &err) < 0)
         fail_msg("%s: %s", ops->name, err.text);
     l->want = calloc(n, l->rig.geo.page_bytes);
     assert_non_null(l->want);
@@ -65,7 +65,7 @@ void ft_layer_init(struct ft_layer *l, const struct fe_nand_params *nand,
 
 void ft_layer_fini(struct ft_layer *l)
 {
-    l->ftl->ops->destroy(l->ftl);
+    fe_ftl_destroy(l->ftl);
     ft_rig_fini(&l->rig);
     free(l->want);
 }
@@ -230,9 +230,9 @@ void ft_layer_power_cycle(struct ft_layer *l)
     uint32_t n = l->ftl->n_lpns;
     struct fe_err err;
     fe_err_init(&err);
-    ops->destroy(l->ftl);
+    fe_ftl_destroy(l->ftl);
     l->ftl = NULL;
-    if (ops->recover(&l->ftl, &l->params, l->rig.medium, n, &err) < 0)
+    if (fe_ftl_create(&l->ftl, ops, &l->params, l->rig.medium, n, true, &err) < 0)
         fail_msg("%s: %s", ops->name, err.text);
     ft_layer_check(l);
     ft_layer_clear(l);

@@ -102,14 +102,14 @@ static void bench_init(struct bench *b, const struct fe_ftl_ops *ops,
     assert_non_null(b->held);
     b->n_lpns = (uint32_t)ops->max_lpns(p, &b->rig.geo, &err);
     b->n_lpns -= b->n_lpns > less ? less : 0;
-    if (b->n_lpns == 0 || ops->create(&b->ftl, p, b->rig.medium, b->n_lpns, &err) < 0)
+    if (b->n_lpns == 0 || fe_ftl_create(&b->ftl, ops, p, b->rig.medium, b->n_lpns, false, &err) < 0)
         fail_msg("%s", err.text);
 }
 
 static void bench_fini(struct bench *b)
 {
     check(b);
-    b->ftl->ops->destroy(b->ftl);
+    fe_ftl_destroy(b->ftl);
     ft_rig_fini(&b->rig);
     free(b->held);
 }

@@ -112,7 +112,7 @@ static void test_norlog_write_amplification(void **state)
         uint32_t u = (B - 1) * b * 100 / 125;
         p.clean.gc_policy = policy;
         ft_rig_init(&rig, &np);
-        assert_int_equal(fe_ftl_norlog.create(&ftl, &p, rig.medium, u, NULL), 0);
+        assert_int_equal(fe_ftl_create(&ftl, &fe_ftl_norlog, &p, rig.medium, u, false, NULL), 0);
         uint64_t writes = 20000, copied = 0;
         for (uint32_t i = 0; i < u + 5 * u + writes; i++) {
             if (i == 6 * u)
@@ -126,7 +126,7 @@ static void test_norlog_write_amplification(void **state)
         print_message("    policy %u: WA %.4f, theory %.4f\n", policy, wa, want);
         if (fabs(wa / want - 1) > 0.02)
             fail_msg("policy %u: WA %.4f is not %.4f", policy, wa, want);
-        ftl->ops->destroy(ftl);
+        fe_ftl_destroy(ftl);
         ft_rig_fini(&rig);
     }
 }

@@ -455,14 +455,14 @@ static void test_dftl_bad_blocks_may_be_too_many(void **state)
     ft_rig_init(&rig, &nand);
     fe_err_init(&err);
     fe_chip_mark(&rig.medium->chip, 3, FE_MARK_FACTORY_BAD, true);
-    assert_int_equal(fe_ftl_dftl.create(&ftl, &p, rig.medium, 12 * N, &err), -EINVAL);
+    assert_int_equal(fe_ftl_create(&ftl, &fe_ftl_dftl, &p, rig.medium, 12 * N, false, &err), -EINVAL);
     assert_non_null(strstr(err.text, "19 good blocks, 48 logical pages need 20"));
     fe_err_init(&err);
-    assert_int_equal(fe_ftl_dftl.create(&ftl, &p, rig.medium, 11 * N, &err), 0);
+    assert_int_equal(fe_ftl_create(&ftl, &fe_ftl_dftl, &p, rig.medium, 11 * N, false, &err), 0);
     for (uint32_t i = 0; i < 500; i++)
         assert_int_equal(ftl->ops->write(ftl, i * 7 % (11 * N), 0, PAGE, NULL), FE_OK);
     assert_int_equal(ftl->ops->check(ftl, &err), 0);
-    ftl->ops->destroy(ftl);
+    fe_ftl_destroy(ftl);
     ft_rig_fini(&rig);
 }
 

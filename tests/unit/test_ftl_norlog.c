@@ -260,10 +260,10 @@ static void test_norlog_levelling_exchanges_blocks(void **state)
     p.clean.wear_levelling = FE_WEAR_STATIC;
     p.clean.wl_threshold = 59;
     ft_norlog_init(&l, p);
-    l.ftl->ops->destroy(l.ftl);
+    fe_ftl_destroy(l.ftl);
     for (fe_peb peb = 0; peb < BLOCKS; peb++)
         l.rig.medium->chip.pebs[peb].erase_count = 10 * peb;
-    assert_int_equal(fe_ftl_norlog.create(&l.ftl, &p, l.rig.medium, 4 * D, NULL), 0);
+    assert_int_equal(fe_ftl_create(&l.ftl, &fe_ftl_norlog, &p, l.rig.medium, 4 * D, false, NULL), 0);
     ft_norlog_fill(&l); /* blocks 0 to 3 */
     for (uint32_t i = 0; i < D; i++)
         ft_layer_fill(&l, i % 3, 1); /* block 4 */
@@ -389,15 +389,15 @@ static void test_norlog_bad_blocks_are_not_used(void **state)
     ft_rig_init(&rig, &np);
     fe_chip_mark(&rig.medium->chip, 2, FE_MARK_FACTORY_BAD, true);
     fe_chip_mark(&rig.medium->chip, 5, FE_MARK_FACTORY_BAD, true);
-    assert_int_equal(fe_ftl_norlog.create(&ftl, &p, rig.medium, 5 * D, &err), -EINVAL);
+    assert_int_equal(fe_ftl_create(&ftl, &fe_ftl_norlog, &p, rig.medium, 5 * D, false, &err), -EINVAL);
     assert_non_null(strstr(err.text, "6 good blocks"));
-    assert_int_equal(fe_ftl_norlog.create(&ftl, &p, rig.medium, 4 * D, &err), 0);
+    assert_int_equal(fe_ftl_create(&ftl, &fe_ftl_norlog, &p, rig.medium, 4 * D, false, &err), 0);
     for (uint32_t i = 0; i < 400; i++) {
         fe_err_init(&err);
         assert_int_equal(ftl->ops->write(ftl, i * 7 % (4 * D), 0, SECTOR, NULL), FE_OK);
         assert_int_equal(ftl->ops->check(ftl, &err), 0);
     }
-    ftl->ops->destroy(ftl);
+    fe_ftl_destroy(ftl);
     ft_rig_fini(&rig);
 }
 

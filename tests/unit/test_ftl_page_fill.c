@@ -30,13 +30,13 @@ static void setup(struct bench *b, const struct fe_nand_params *nand,
             b->rig.medium->chip.pebs[peb].marks |= FE_MARK_FACTORY_BAD;
             n -= b->rig.geo.pages_per_block;
         }
-    if (fe_ftl_page.create(&b->ftl, p, b->rig.medium, (uint32_t)n, &err) < 0)
+    if (fe_ftl_create(&b->ftl, &fe_ftl_page, p, b->rig.medium, (uint32_t)n, false, &err) < 0)
         fail_msg("%s", err.text);
 }
 
 static void teardown(struct bench *b)
 {
-    b->ftl->ops->destroy(b->ftl);
+    fe_ftl_destroy(b->ftl);
     ft_rig_fini(&b->rig);
 }
 

@@ -205,16 +205,16 @@ static void test_page_skips_bad_blocks_and_wants_enough_good_ones(void **state)
     fe_chip_mark(&rig.medium->chip, 4, FE_MARK_FACTORY_BAD, true);
     uint32_t n = (uint32_t)fe_ftl_page.max_lpns(&p, &rig.geo, &err);
     assert_int_equal(n, (16 - 2 - 2 - 1) * N);
-    assert_true(fe_ftl_page.create(&ftl, &p, rig.medium, n, &err) < 0);
+    assert_true(fe_ftl_create(&ftl, &fe_ftl_page, &p, rig.medium, n, false, &err) < 0);
     assert_string_equal(err.text, "the chip has 14 good blocks, 44 logical pages need 16 with what "
                                   "the page strategy keeps besides them");
     fe_err_init(&err);
     n -= 2 * N;
-    assert_int_equal(fe_ftl_page.create(&ftl, &p, rig.medium, n, &err), 0);
+    assert_int_equal(fe_ftl_create(&ftl, &fe_ftl_page, &p, rig.medium, n, false, &err), 0);
     for (uint32_t i = 0; i < 2000; i++)
         assert_int_equal(fe_ftl_page.write(ftl, i * 7 % n, 0, 512, NULL), FE_OK);
     assert_int_equal(fe_ftl_page.check(ftl, &err), 0);
-    fe_ftl_page.destroy(ftl);
+    fe_ftl_destroy(ftl);
     ft_rig_fini(&rig);
 }
 

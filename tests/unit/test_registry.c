@@ -30,7 +30,7 @@ static void test_registry_every_strategy_has_the_required_functions(void **state
             bool is_there;
         } required[] = {
             {"summary", o->summary && o->summary[0]}, {"max_lpns", o->max_lpns},
-            {"create", o->create}, {"destroy", o->destroy}, {"recover", o->recover},
+            {"size", o->size >= sizeof(struct fe_ftl)}, {"start", o->start},
             {"read", o->read}, {"write", o->write}, {"free_blocks", o->free_blocks},
             {"check", o->check},
         };

@@ -22,13 +22,13 @@ static bool setup(struct bench *b, const struct fe_nand_params *nand,
     fe_err_init(&err);
     ft_rig_init(&b->rig, nand);
     uint64_t n = fe_ftl_segment.max_lpns(p, &b->rig.geo, &err);
-    return n && fe_ftl_segment.create(&b->ftl, p, b->rig.medium, (uint32_t)n, &err) == 0;
+    return n && fe_ftl_create(&b->ftl, &fe_ftl_segment, p, b->rig.medium, (uint32_t)n, false, &err) == 0;
 }
 
 static void teardown(struct bench *b)
 {
     if (b->ftl)
-        b->ftl->ops->destroy(b->ftl);
+        fe_ftl_destroy(b->ftl);
     ft_rig_fini(&b->rig);
 }
 

@@ -240,7 +240,7 @@ static uint32_t dftl_free_blocks(const struct fe_ftl *ftl)
     return ((const struct dftl *)ftl)->blocks.pool.n;
 }
 
-static void dftl_destroy(struct fe_ftl *ftl)
+static void dftl_fini(struct fe_ftl *ftl)
 {
     struct dftl *f = dftl_of(ftl);
     fe_blocks_fini(&f->blocks);
@@ -249,7 +249,6 @@ static void dftl_destroy(struct fe_ftl *ftl)
     free(f->table);
     free(f->outdated);
     free(f->is_outdated);
-    free(f);
 }
 
 static int alloc_tables(struct dftl *f, struct fe_err *err)
@@ -289,46 +288,27 @@ static int init(struct dftl *f, const struct fe_ftl_params *p, struct fe_err *er
     return r == 0 ? fe_blocks_init(&f->blocks, &f->base, &block_ops, &config, err) : r;
 }
 
-/* On a used medium, power comes back; on an erased one, all good blocks are free. */
-static int make(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
-                uint32_t n_lpns, bool used, struct fe_err *err)
+static int dftl_start(struct fe_ftl *ftl, const struct fe_ftl_params *p, bool used,
+                      struct fe_err *err)
 {
-    struct dftl *f = calloc(1, sizeof *f);
-    if (!f)
-        return fe_err_nomem(err, "dftl translation layer", sizeof *f);
-    f->base = (struct fe_ftl){.ops = &fe_ftl_dftl, .medium = m, .n_lpns = n_lpns};
+    struct dftl *f = dftl_of(ftl);
+    const struct fe_geometry *g = &ftl->medium->geo;
     int r = init(f, p, err);
     if (r == 0)
         r = used ? fe_dftl_power_on(f, err)
-                 : fe_blocks_fill(&f->blocks, fe_dftl_kept(p, &m->geo) +
-                                  fe_dftl_blocks_of(n_lpns, &m->geo), err);
-    if (r < 0)
-        dftl_destroy(&f->base);
-    else
-        *ret = &f->base;
+                 : fe_blocks_fill(&f->blocks, fe_dftl_kept(p, g) +
+                                  fe_dftl_blocks_of(ftl->n_lpns, g), err);
     return r;
-}
-
-static int dftl_create(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
-                       uint32_t n_lpns, struct fe_err *err)
-{
-    return make(ret, p, m, n_lpns, false, err);
-}
-
-static int dftl_recover(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
-                        uint32_t n_lpns, struct fe_err *err)
-{
-    return make(ret, p, m, n_lpns, true, err);
 }
 
 const struct fe_ftl_ops fe_ftl_dftl = {
     .name = "dftl",
     .summary = "every page mapped by itself, the table on flash and a part of it cached",
     .max_lpns = fe_dftl_max_lpns,
-    .create = dftl_create,
-    .recover = dftl_recover,
+    .size = sizeof(struct dftl),
+    .start = dftl_start,
+    .fini = dftl_fini,
     .may_hold = fe_dftl_may_hold,
-    .destroy = dftl_destroy,
     .read = dftl_read,
     .locate = dftl_locate,
     .write = dftl_write,

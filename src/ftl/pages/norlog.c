@@ -279,12 +279,11 @@ static uint64_t norlog_max_lpns(const struct fe_ftl_params *p, const struct fe_g
     return (uint64_t)rest * (geo->pages_per_block - header_pages(geo));
 }
 
-static void norlog_destroy(struct fe_ftl *ftl)
+static void norlog_fini(struct fe_ftl *ftl)
 {
     struct norlog *n = norlog_of(ftl);
     fe_blocks_fini(&n->blocks);
     free(n->map);
-    free(n);
 }
 
 static uint32_t norlog_frontier_of(const struct fe_ftl *ftl, fe_peb peb)
@@ -381,37 +380,17 @@ static int power_on(struct norlog *n, struct fe_err *err)
     return r == 0 ? fe_blocks_restore(&n->blocks, err) : r;
 }
 
-/* On a used medium, power comes back; on an erased one, all good blocks are free. */
-static int make(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
-                uint32_t n_lpns, bool used, struct fe_err *err)
+static int norlog_start(struct fe_ftl *ftl, const struct fe_ftl_params *p, bool used,
+                        struct fe_err *err)
 {
-    struct norlog *n = calloc(1, sizeof *n);
-    if (!n)
-        return fe_err_nomem(err, "norlog translation layer", sizeof *n);
-    n->base = (struct fe_ftl){.ops = &fe_ftl_norlog, .medium = m, .n_lpns = n_lpns};
+    struct norlog *n = norlog_of(ftl);
     n->p = *p;
     int r = init(n, err);
     if (r == 0)
         r = used ? power_on(n, err)
                  : fe_blocks_fill(&n->blocks, reserve_of(p) + 1 +
-                                  fe_div_up(n_lpns, n->data_pages), err);
-    if (r < 0)
-        norlog_destroy(&n->base);
-    else
-        *ret = &n->base;
+                                  fe_div_up(ftl->n_lpns, n->data_pages), err);
     return r;
-}
-
-static int norlog_create(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
-                         uint32_t n_lpns, struct fe_err *err)
-{
-    return make(ret, p, m, n_lpns, false, err);
-}
-
-static int norlog_recover(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
-                          uint32_t n_lpns, struct fe_err *err)
-{
-    return make(ret, p, m, n_lpns, true, err);
 }
 
 /* The header of a block says what the chip knows.  Its bytes are compared if they are kept. */
@@ -482,10 +461,10 @@ const struct fe_ftl_ops fe_ftl_norlog = {
     .name = "norlog",
     .summary = "a log of sectors over NOR blocks, collected while a write waits (embedded disks)",
     .max_lpns = norlog_max_lpns,
-    .create = norlog_create,
-    .recover = norlog_recover,
+    .size = sizeof(struct norlog),
+    .start = norlog_start,
+    .fini = norlog_fini,
     .may_hold = norlog_may_hold,
-    .destroy = norlog_destroy,
     .read = norlog_read,
     .locate = norlog_locate,
     .write = norlog_write,

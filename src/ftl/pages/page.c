@@ -124,14 +124,13 @@ static uint32_t page_free_blocks(const struct fe_ftl *ftl)
     return f->blocks.pool.n + f->blocks.aside.n + f->area.pool.n;
 }
 
-static void page_destroy(struct fe_ftl *ftl)
+static void page_fini(struct fe_ftl *ftl)
 {
     struct page_ftl *f = page_of(ftl);
     fe_blocks_fini(&f->blocks);
     fe_blocks_fini(&f->area);
     fe_page_heat_fini(&f->heat);
     free(f->map);
-    free(f);
 }
 
 static const struct fe_block_ops block_ops = {
@@ -253,36 +252,16 @@ static int fill(struct page_ftl *f, struct fe_err *err)
                                    : r;
 }
 
-/* On a used medium, power comes back; on an erased one, all good blocks are free. */
-static int make(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
-                uint32_t n_lpns, bool used, struct fe_err *err)
+static int page_start(struct fe_ftl *ftl, const struct fe_ftl_params *p, bool used,
+                      struct fe_err *err)
 {
-    struct page_ftl *f = calloc(1, sizeof *f);
-    if (!f)
-        return fe_err_nomem(err, "page translation layer", sizeof *f);
-    f->base = (struct fe_ftl){.ops = &fe_ftl_page, .medium = m, .n_lpns = n_lpns,
-                              .hears_idle = p->page.slc_pause};
+    struct page_ftl *f = page_of(ftl);
+    ftl->hears_idle = p->page.slc_pause;
     f->p = *p;
     int r = init(f, err);
     if (r == 0)
         r = used ? power_on(f, err) : fill(f, err);
-    if (r < 0)
-        page_destroy(&f->base);
-    else
-        *ret = &f->base;
     return r;
-}
-
-static int page_create(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
-                       uint32_t n_lpns, struct fe_err *err)
-{
-    return make(ret, p, m, n_lpns, false, err);
-}
-
-static int page_recover(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
-                        uint32_t n_lpns, struct fe_err *err)
-{
-    return make(ret, p, m, n_lpns, true, err);
 }
 
 static int page_check(const struct fe_ftl *ftl, struct fe_err *err)
@@ -313,11 +292,11 @@ const struct fe_ftl_ops fe_ftl_page = {
     .summary = "every page mapped by itself, cleaned in the background of writes (eMMC, SSDs)",
     .max_lpns = fe_page_max_lpns,
     .enhanced_blocks = fe_page_area_blocks,
-    .create = page_create,
-    .recover = page_recover,
+    .size = sizeof(struct page_ftl),
+    .start = page_start,
+    .fini = page_fini,
     .may_hold = page_may_hold,
     .uses_slc = true,
-    .destroy = page_destroy,
     .read = page_read,
     .locate = page_locate,
     .write = page_write,

@@ -139,11 +139,11 @@ static uint64_t bast_max_lpns(const struct fe_ftl_params *p, const struct fe_geo
     return fe_logblock_max_lpns(p, geo, 1, err);
 }
 
-static void bast_destroy(struct fe_ftl *ftl)
+static void bast_fini(struct fe_ftl *ftl)
 {
     free(bast_of(ftl)->log_of);
     free(bast_of(ftl)->log);
-    fe_unit_map_destroy(ftl);
+    fe_unit_map_fini(ftl);
 }
 
 static int alloc_logs(struct bast *b, struct fe_err *err)
@@ -160,26 +160,14 @@ static int alloc_logs(struct bast *b, struct fe_err *err)
     return 0;
 }
 
-static int bast_create(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
-                       uint32_t n_lpns, struct fe_err *err)
+static int bast_start(struct fe_ftl *ftl, const struct fe_ftl_params *p, bool used,
+                      struct fe_err *err)
 {
-    struct fe_ftl *ftl;
-    int r = fe_unit_map_create(&ftl, sizeof(struct bast), &fe_ftl_bast, p, m, n_lpns,
-                               p->log.log_blocks, err);
-    if (r < 0)
-        return r;
-    r = alloc_logs(bast_of(ftl), err);
-    if (r < 0)
-        bast_destroy(ftl);
-    else
-        *ret = ftl;
-    return r;
-}
-
-static int bast_recover(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
-                        uint32_t n_lpns, struct fe_err *err)
-{
-    return fe_units_recover(ret, &fe_ftl_bast, p, m, n_lpns, err);
+    struct bast *b = bast_of(ftl);
+    int r = fe_unit_map_init(&b->map, p, p->log.log_blocks, err);
+    if (r == 0)
+        r = alloc_logs(b, err);
+    return r == 0 && used ? fe_units_recover(&b->map, err) : r;
 }
 
 /* The log in use belongs to a logical block that knows it, and is in order if it says so. */
@@ -225,10 +213,10 @@ const struct fe_ftl_ops fe_ftl_bast = {
     .name = "bast",
     .summary = "log blocks that belong to one data block each (early hybrid layers)",
     .max_lpns = bast_max_lpns,
-    .create = bast_create,
-    .recover = bast_recover,
+    .size = sizeof(struct bast),
+    .start = bast_start,
+    .fini = bast_fini,
     .may_hold = fe_units_may_hold,
-    .destroy = bast_destroy,
     .read = fe_unit_map_read,
     .locate = fe_unit_map_where,
     .write = bast_write,

@@ -104,19 +104,13 @@ static uint64_t block_max_lpns(const struct fe_ftl_params *p, const struct fe_ge
     return (uint64_t)(units - 1) * pages;
 }
 
-static int block_create(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
-                        uint32_t n_lpns, struct fe_err *err)
+static int block_start(struct fe_ftl *ftl, const struct fe_ftl_params *p, bool used,
+                       struct fe_err *err)
 {
-    int r = fe_unit_map_create(ret, sizeof(struct block_ftl), &fe_ftl_block, p, m, n_lpns, 1, err);
-    if (r == 0)
-        block_of(*ret)->leb = FE_LEB_NONE;
-    return r;
-}
-
-static int block_recover(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
-                         uint32_t n_lpns, struct fe_err *err)
-{
-    return fe_units_recover(ret, &fe_ftl_block, p, m, n_lpns, err);
+    struct block_ftl *b = block_of(ftl);
+    b->leb = FE_LEB_NONE;
+    int r = fe_unit_map_init(&b->map, p, 1, err);
+    return r == 0 && used ? fe_units_recover(&b->map, err) : r;
 }
 
 static int block_check(const struct fe_ftl *ftl, struct fe_err *err)
@@ -132,10 +126,10 @@ const struct fe_ftl_ops fe_ftl_block = {
     .name = "block",
     .summary = "one map entry a block, every overwrite copies it (the oldest sticks)",
     .max_lpns = block_max_lpns,
-    .create = block_create,
-    .recover = block_recover,
+    .size = sizeof(struct block_ftl),
+    .start = block_start,
+    .fini = fe_unit_map_fini,
     .may_hold = fe_units_may_hold,
-    .destroy = fe_unit_map_destroy,
     .read = fe_unit_map_read,
     .locate = fe_unit_map_where,
     .write = block_write,

@@ -130,25 +130,16 @@ static uint64_t fast_max_lpns(const struct fe_ftl_params *p, const struct fe_geo
     return fe_logblock_max_lpns(p, geo, p->log.fast_sequential ? 2 : 1, err);
 }
 
-static int fast_create(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
-                       uint32_t n_lpns, struct fe_err *err)
+static int fast_start(struct fe_ftl *ftl, const struct fe_ftl_params *p, bool used,
+                      struct fe_err *err)
 {
-    uint32_t n_logs = p->log.log_blocks;
-    int r = fe_unit_map_create(ret, sizeof(struct fast), &fe_ftl_fast, p, m, n_lpns, n_logs, err);
-    if (r < 0)
-        return r;
-    struct fast *f = fast_of(*ret);
+    struct fast *f = fast_of(ftl);
     f->has_seq = p->log.fast_sequential;
     f->seq_leb = FE_LEB_NONE;
     f->random = (struct fe_shared_log){
-        .map = &f->map, .first = f->has_seq, .n_max = n_logs - f->has_seq};
-    return 0;
-}
-
-static int fast_recover(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
-                        uint32_t n_lpns, struct fe_err *err)
-{
-    return fe_units_recover(ret, &fe_ftl_fast, p, m, n_lpns, err);
+        .map = &f->map, .first = f->has_seq, .n_max = p->log.log_blocks - f->has_seq};
+    int r = fe_unit_map_init(&f->map, p, p->log.log_blocks, err);
+    return r == 0 && used ? fe_units_recover(&f->map, err) : r;
 }
 
 /* The sequential log holds pages 0, 1, ... of its logical block and is not full.  The pages are
@@ -182,10 +173,10 @@ const struct fe_ftl_ops fe_ftl_fast = {
     .summary = "log blocks shared by all data blocks, one for sequential writes (later hybrid "
                "layers)",
     .max_lpns = fast_max_lpns,
-    .create = fast_create,
-    .recover = fast_recover,
+    .size = sizeof(struct fast),
+    .start = fast_start,
+    .fini = fe_unit_map_fini,
     .may_hold = fe_units_may_hold,
-    .destroy = fe_unit_map_destroy,
     .read = fe_unit_map_read,
     .locate = fe_unit_map_where,
     .write = fast_write,

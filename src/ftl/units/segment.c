@@ -443,11 +443,11 @@ static uint64_t seg_max_lpns(const struct fe_ftl_params *p, const struct fe_geom
     return (uint64_t)(units - spare) * pages;
 }
 
-static void seg_destroy(struct fe_ftl *ftl)
+static void seg_fini(struct fe_ftl *ftl)
 {
     free(seg_of(ftl)->open);
     fe_scatter_fini(&seg_of(ftl)->scatter);
-    fe_unit_map_destroy(ftl);
+    fe_unit_map_fini(ftl);
 }
 
 /* As fe_scatter.is_busy. */
@@ -498,36 +498,24 @@ static int init(struct segment *s, const struct fe_ftl_params *params, struct fe
     return r;
 }
 
-static int seg_create(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
-                      uint32_t n_lpns, struct fe_err *err)
+static int seg_start(struct fe_ftl *ftl, const struct fe_ftl_params *p, bool used,
+                     struct fe_err *err)
 {
-    struct fe_ftl *ftl;
-    int r = fe_unit_map_create(&ftl, sizeof(struct segment), &fe_ftl_segment, p, m, n_lpns,
-                               spare_units(p) - 1, err);
-    if (r < 0)
-        return r;
-    r = init(seg_of(ftl), p, err);
-    if (r < 0)
-        seg_destroy(ftl);
-    else
-        *ret = ftl;
-    return r;
-}
-
-static int seg_recover(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
-                       uint32_t n_lpns, struct fe_err *err)
-{
-    return fe_units_recover(ret, &fe_ftl_segment, p, m, n_lpns, err);
+    struct segment *s = seg_of(ftl);
+    int r = fe_unit_map_init(&s->map, p, spare_units(p) - 1, err);
+    if (r == 0)
+        r = init(s, p, err);
+    return r == 0 && used ? fe_units_recover(&s->map, err) : r;
 }
 
 const struct fe_ftl_ops fe_ftl_segment = {
     .name = "segment",
     .summary = "allocation units, a few of them open (USB sticks, SD cards)",
     .max_lpns = seg_max_lpns,
-    .create = seg_create,
-    .recover = seg_recover,
+    .size = sizeof(struct segment),
+    .start = seg_start,
+    .fini = seg_fini,
     .may_hold = fe_units_may_hold,
-    .destroy = seg_destroy,
     .read = seg_read,
     .locate = fe_unit_map_where,
     .write = seg_write,

@@ -36,7 +36,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-void fe_unit_map_destroy(struct fe_ftl *ftl)
+void fe_unit_map_fini(struct fe_ftl *ftl)
 {
     struct fe_unit_map *map = (struct fe_unit_map *)ftl;
     fe_units_fini(&map->units);
@@ -44,15 +44,16 @@ void fe_unit_map_destroy(struct fe_ftl *ftl)
     free(map->newer);
     free(map->logs);
     free(map->buffer);
-    free(map);
 }
 
-static int init(struct fe_unit_map *map, const struct fe_ftl_params *p, struct fe_err *err)
+int fe_unit_map_init(struct fe_unit_map *map, const struct fe_ftl_params *p, uint32_t n_logs,
+                     struct fe_err *err)
 {
     struct fe_medium *m = map->base.medium;
     uint32_t pages = fe_units_pages(&m->geo, p->unit.unit_size, err);
     map->by_pages = fe_fastdiv_init(pages);
     map->n_lebs = (uint32_t)fe_div_up(map->base.n_lpns, pages);
+    map->n_logs = n_logs;
     map->reach = p->unit.gap_fill;
     map->switch_merge = p->unit.switch_merge;
     map->copy_buffer = p->unit.copy_buffer < pages ? p->unit.copy_buffer : pages;
@@ -71,34 +72,10 @@ static int init(struct fe_unit_map *map, const struct fe_ftl_params *p, struct f
     return fe_units_init(&map->units, m, pages, err);
 }
 
-int fe_unit_map_create(struct fe_ftl **ret, size_t size, const struct fe_ftl_ops *ops,
-                       const struct fe_ftl_params *p, struct fe_medium *m, uint32_t n_lpns,
-                       uint32_t n_logs, struct fe_err *err)
-{
-    assert(size >= sizeof(struct fe_unit_map));
-    struct fe_unit_map *map = calloc(1, size);
-    if (!map)
-        return fe_err_nomem(err, "translation layer", size);
-    map->base = (struct fe_ftl){.ops = ops, .medium = m, .n_lpns = n_lpns};
-    map->n_logs = n_logs;
-    int r = init(map, p, err);
-    if (r < 0) {
-        fe_unit_map_destroy(&map->base);
-        return r;
-    }
-    *ret = &map->base;
-    return 0;
-}
-
 enum fe_status fe_unit_map_read(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, uint32_t len,
                                 void *buf)
 {
-    fe_ppn ppn = fe_unit_map_locate((const struct fe_unit_map *)ftl, lpn);
-    if (ppn != FE_PPN_NONE)
-        return fe_medium_read(ftl->medium, ppn, off, len, buf);
-    if (buf)
-        memset(buf, 0, len);
-    return FE_OK;
+    return fe_read_mapped(ftl->medium, fe_unit_map_where(ftl, lpn), off, len, buf);
 }
 
 fe_ppn fe_unit_map_where(const struct fe_ftl *ftl, fe_lpn lpn)

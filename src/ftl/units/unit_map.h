@@ -55,15 +55,12 @@ struct fe_unit_map {
     uint64_t copy_page_ns;      /* additional time for each page that is copied */
 };
 
-/* Begins a strategy whose struct has `size` bytes: all zeros except the map, which is empty and
- * can have n_logs log units.  n_lpns as in fe_ftl_ops.create.  -ENOMEM. */
-int fe_unit_map_create(struct fe_ftl **ret, size_t size, const struct fe_ftl_ops *ops,
-                       const struct fe_ftl_params *p, struct fe_medium *m, uint32_t n_lpns,
-                       uint32_t n_logs, struct fe_err *err);
+/* For `start` of these strategies: an empty map, which can have n_logs log units.  -ENOMEM. */
+int fe_unit_map_init(struct fe_unit_map *map, const struct fe_ftl_params *p, uint32_t n_logs,
+                     struct fe_err *err);
 
-/* fe_ftl_ops that serve for all these strategies.  destroy frees the struct itself; a strategy
- * with tables of its own frees them before. */
-void fe_unit_map_destroy(struct fe_ftl *ftl);
+/* fe_ftl_ops that serve for all these strategies; one with tables of its own frees them, too. */
+void fe_unit_map_fini(struct fe_ftl *ftl);
 enum fe_status fe_unit_map_read(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, uint32_t len,
                                 void *buf);
 fe_ppn fe_unit_map_where(const struct fe_ftl *ftl, fe_lpn lpn);

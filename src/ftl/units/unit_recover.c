@@ -315,25 +315,15 @@ static int find_units(struct recovery *r, struct fe_err *err)
     return 0;
 }
 
-int fe_units_recover(struct fe_ftl **ret, const struct fe_ftl_ops *ops,
-                     const struct fe_ftl_params *p, struct fe_medium *m, uint32_t n_lpns,
-                     struct fe_err *err)
+int fe_units_recover(struct fe_unit_map *map, struct fe_err *err)
 {
-    struct fe_ftl *ftl;
-    int result = ops->create(&ftl, p, m, n_lpns, err);
-    if (result < 0)
-        return result;
-    struct fe_unit_map *map = (struct fe_unit_map *)ftl;
-    struct recovery r = {.map = map, .u = &map->units, .m = m};
+    uint32_t n_pebs = map->base.medium->geo.n_pebs;
+    struct recovery r = {.map = map, .u = &map->units, .m = map->base.medium};
     r.found = malloc(r.u->n_units * sizeof *r.found);
-    r.ignored = calloc(m->geo.n_pebs, 1);
-    result = r.found && r.ignored ? find_units(&r, err)
-                                  : fe_err_nomem(err, "units at power-on", m->geo.n_pebs);
+    r.ignored = calloc(n_pebs, 1);
+    int result = r.found && r.ignored ? find_units(&r, err)
+                                      : fe_err_nomem(err, "units at power-on", n_pebs);
     free(r.found);
     free(r.ignored);
-    if (result < 0)
-        ops->destroy(ftl);
-    else
-        *ret = ftl;
     return result;
 }

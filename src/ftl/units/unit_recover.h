@@ -8,14 +8,11 @@
  */
 #pragma once
 
-#include "ftl/ftl.h"
+#include "ftl/units/unit_map.h"
 
-/* For fe_ftl_ops.recover of strategies whose struct begins with an fe_unit_map: creates the
- * strategy with ops->create, and finds its units again.  -EIO also if the chip holds more than
- * such a strategy could have written. */
-int fe_units_recover(struct fe_ftl **ret, const struct fe_ftl_ops *ops,
-                     const struct fe_ftl_params *p, struct fe_medium *m, uint32_t n_lpns,
-                     struct fe_err *err);
+/* For `start` of these strategies on a used medium, behind all that it does on an erased one: finds the
+ * units again.  -EIO also if the chip holds more than such a strategy could have written. */
+int fe_units_recover(struct fe_unit_map *map, struct fe_err *err);
 
 /* As in struct fe_ftl_ops, for these strategies. */
 bool fe_units_may_hold(const struct fe_ftl *ftl, fe_ppn ppn);

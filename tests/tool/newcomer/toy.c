@@ -10,8 +10,6 @@
  */
 #include "ftl/registry.h"
 
-#include <stdlib.h>
-
 struct toy_ftl {
     struct fe_ftl base;
     struct fe_ftl *block; /* does the work; owned */
@@ -29,48 +27,21 @@ static uint64_t toy_max_lpns(const struct fe_ftl_params *p, const struct fe_geom
     return fe_ftl_block.max_lpns(p, geo, err);
 }
 
-static void toy_destroy(struct fe_ftl *ftl)
+static int toy_start(struct fe_ftl *ftl, const struct fe_ftl_params *p, bool used,
+                     struct fe_err *err)
 {
     struct toy_ftl *t = toy_of(ftl);
-    if (t->block)
-        fe_ftl_block.destroy(t->block);
-    free(t);
-}
-
-/* make: the create or the recover of block. */
-static int make_toy(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
-                    uint32_t n_lpns, struct fe_err *err,
-                    int (*make)(struct fe_ftl **ret, const struct fe_ftl_params *p,
-                                struct fe_medium *m, uint32_t n_lpns, struct fe_err *err))
-{
-    struct toy_ftl *t = calloc(1, sizeof *t);
-    if (!t)
-        return fe_err_nomem(err, "toy translation layer", sizeof *t);
-    t->base = (struct fe_ftl){.ops = &fe_ftl_toy, .medium = m, .n_lpns = n_lpns};
     t->key_ns = p->toy.key_ns;
-    struct fe_ftl_params of_block = *p;
-    of_block.type = (uint32_t)fe_ftl_find("block"); /* recover asks the registry for it */
-    int r = make(&t->block, &of_block, m, n_lpns, err);
-    if (r < 0) {
-        t->block = NULL;
-        toy_destroy(&t->base);
-        return r;
-    }
-    t->base.counters = t->block->counters;
-    *ret = &t->base;
-    return 0;
+    int r = fe_ftl_create(&t->block, &fe_ftl_block, p, ftl->medium, ftl->n_lpns, used, err);
+    if (r == 0)
+        ftl->counters = t->block->counters;
+    return r;
 }
 
-static int toy_create(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
-                      uint32_t n_lpns, struct fe_err *err)
+static void toy_fini(struct fe_ftl *ftl)
 {
-    return make_toy(ret, p, m, n_lpns, err, fe_ftl_block.create);
-}
-
-static int toy_recover(struct fe_ftl **ret, const struct fe_ftl_params *p, struct fe_medium *m,
-                       uint32_t n_lpns, struct fe_err *err)
-{
-    return make_toy(ret, p, m, n_lpns, err, fe_ftl_block.recover);
+    if (toy_of(ftl)->block)
+        fe_ftl_destroy(toy_of(ftl)->block);
 }
 
 static enum fe_status toy_read(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, uint32_t len,
@@ -117,9 +88,9 @@ const struct fe_ftl_ops fe_ftl_toy = {
     .name = "toy",
     .summary = "as block, with more time for each write (an example)",
     .max_lpns = toy_max_lpns,
-    .create = toy_create,
-    .recover = toy_recover,
-    .destroy = toy_destroy,
+    .size = sizeof(struct toy_ftl),
+    .start = toy_start,
+    .fini = toy_fini,
     .read = toy_read,
     .locate = toy_locate,
     .write = toy_write,
