@@ -185,6 +185,9 @@ static inline bool fe_ftl_idle(struct fe_ftl *f)
     return !f->medium->eol && f->ops->idle && f->ops->idle(f);
 }
 
+/* What max_lpns returns with a message. */
+#define fe_no_pages(err, ...) (fe_err_set(err, EINVAL, __VA_ARGS__), 0)
+
 /* All strategies, ended by NULL.  fe_ftl_params.type is an index in this array. */
 extern const struct fe_ftl_ops *const fe_ftl_registry[];
 

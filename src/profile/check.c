@@ -80,7 +80,7 @@ static void check_times(const struct fe_profile *p, const char *key, const uint6
 
     if (n == 1 || n == bits)
         return;
-    snprintf(why, sizeof why, "has %u values, nand.cell = %s takes %s", n, cell->name(p->nand.cell),
+    snprintf(why, sizeof why, "has %u values, nand.cell = %s takes %s", n, cell->names[p->nand.cell],
              bits == 1 ? "one" : bits == 2 ? "one or two" : "one or three");
     complain(ctx, fe_option_in(FE_SEC_NAND, key), cell, why);
 }

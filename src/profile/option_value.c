@@ -145,8 +145,8 @@ static int parse_bool(const char *text, bool *ret, struct fe_err *why)
 static int parse_enum(const struct fe_option *o, const char *text, uint32_t *ret,
                       struct fe_err *why)
 {
-    for (uint32_t i = 0; o->name(i); i++)
-        if (strcmp(text, o->name(i)) == 0) {
+    for (uint32_t i = 0; o->names[i]; i++)
+        if (strcmp(text, o->names[i]) == 0) {
             *ret = i;
             return 0;
         }
@@ -412,7 +412,7 @@ static void print_own(const struct fe_option *o, const struct fe_profile *p, cha
         snprintf(buf, len, "%s", *(const bool *)field ? "yes" : "no");
         break;
     case FE_OPT_ENUM:
-        snprintf(buf, len, "%s", o->name(*(const uint32_t *)field));
+        snprintf(buf, len, "%s", o->names[*(const uint32_t *)field]);
         break;
     case FE_OPT_STRING:
         snprintf(buf, len, "%s", (const char *)field);
@@ -481,8 +481,8 @@ void fe_option_allowed(const struct fe_option *o, char *buf, size_t len)
     else if (o->type == FE_OPT_DETAILS)
         snprintf(buf, len, "%s, or NAME:VALUE,NAME:VALUE...", o->def);
     else
-        for (uint32_t i = 0; o->name(i) && n < len; i++)
-            n += (size_t)snprintf(buf + n, len - n, "%s%s", i ? ", " : "", o->name(i));
+        for (uint32_t i = 0; o->names[i] && n < len; i++)
+            n += (size_t)snprintf(buf + n, len - n, "%s%s", i ? ", " : "", o->names[i]);
 }
 
 const char *fe_option_type_name(const struct fe_option *o)

@@ -24,8 +24,8 @@
  */
 #include "profile/options.h"
 
-#include "ftl/ftl.h"
-#include "profile/option_names.h"
+#include "ftl/blocks/victim.h"
+#include "ftl/registry.h"
 
 #define KIB(x) (UINT64_C(x) << 10)
 #define MIB(x) (UINT64_C(x) << 20)
@@ -38,6 +38,55 @@
 #define MAX_RBER UINT64_C(100000000000)
 /* For used_by: the strategies that map units of erase blocks. */
 #define IN_UNITS "segment block bast fast"
+
+/* The names of values that are one of a few words, as profiles write them.  NULL stands behind the
+ * last one. */
+static const char *const cell_names[FE_N_CELLS + 1] = {
+    [FE_CELL_SLC] = "slc", [FE_CELL_MLC] = "mlc", [FE_CELL_TLC] = "tlc", [FE_CELL_NOR] = "nor",
+};
+static const char *const hot_cold_names[FE_N_HOT_COLDS + 1] = {
+    [FE_HOT_COLD_OFF] = "off", [FE_HOT_COLD_GC] = "gc", [FE_HOT_COLD_TWO_POOL] = "two-pool",
+};
+static const char *const wear_names[FE_N_WEAR_LEVELLINGS + 1] = {
+    [FE_WEAR_OFF] = "off", [FE_WEAR_DYNAMIC] = "dynamic", [FE_WEAR_STATIC] = "static",
+};
+static const char *const slc_mode_names[FE_N_SLC_MODES + 1] = {
+    [FE_SLC_OFF] = "off", [FE_SLC_STATIC] = "static", [FE_SLC_DYNAMIC] = "dynamic",
+};
+static const char *const link_names[FE_N_LINK_TYPES + 1] = {
+    [FE_LINK_PARALLEL] = "parallel", [FE_LINK_USB_FS] = "usb-fs", [FE_LINK_USB_HS] = "usb-hs",
+    [FE_LINK_USB_SS] = "usb-ss",     [FE_LINK_UAS] = "uas",       [FE_LINK_SD_DS] = "sd-ds",
+    [FE_LINK_SD_HS] = "sd-hs",       [FE_LINK_SD_UHS] = "sd-uhs", [FE_LINK_EMMC] = "emmc",
+    [FE_LINK_EMMC_CQ] = "emmc-cq",   [FE_LINK_NONE] = "none",
+    [FE_LINK_SD_DDR50] = "sd-ddr50", [FE_LINK_SD_A2] = "sd-a2",
+    [FE_LINK_EMMC_HS200] = "emmc-hs200", [FE_LINK_EMMC_HS400] = "emmc-hs400",
+};
+static const char *const queue_names[FE_N_QUEUES + 1] = {
+    [FE_QUEUE_IN_ORDER] = "in-order", [FE_QUEUE_ANY_ORDER] = "any-order",
+    [FE_QUEUE_OFF] = "off", [FE_QUEUE_IN_TURN] = "in-turn",
+};
+static const char *const cache_mode_names[FE_N_CACHE_MODES + 1] = {
+    [FE_CACHE_ON] = "on", [FE_CACHE_OFF] = "off",
+};
+static const char *const beyond_names[FE_N_BEYONDS + 1] = {
+    [FE_BEYOND_WRAP] = "wrap", [FE_BEYOND_DROP] = "drop",
+    [FE_BEYOND_MODULE] = "module",
+};
+static const char *const end_of_life_names[FE_N_EOLS + 1] = {
+    [FE_EOL_READ_ONLY] = "read-only", [FE_EOL_FULL] = "full", [FE_EOL_DEAD] = "dead",
+    [FE_EOL_SLOW] = "slow", [FE_EOL_SILENT] = "silent",
+};
+static const char *const life_shape_names[FE_N_LIFE_SHAPES + 1] = {
+    [FE_LIFE_UNIFORM] = "uniform", [FE_LIFE_LOGNORMAL] = "lognormal",
+};
+static const char *const cut_sector_names[FE_N_CUT_SECTORS + 1] = {
+    [FE_CUT_SECTOR_WHOLE] = "whole", [FE_CUT_SECTOR_TORN] = "torn",
+    [FE_CUT_SECTOR_GARBAGE] = "garbage", [FE_CUT_SECTOR_UNREADABLE] = "unreadable",
+    [FE_CUT_SECTOR_ANY] = "any",
+};
+#define NAME(strategy) #strategy,
+static const char *const ftl_names[] = {FE_FTL_STRATEGIES(NAME) NULL};
+#undef NAME
 
 /* A row can be added, and its help can change.  But images hold keys and values as text: if a range
  * becomes narrower, the profile of an older image is refused.  A key that is renamed or removed moves
@@ -52,7 +101,7 @@ const struct fe_option fe_options[] = {
     {FE_SEC_DEVICE, "claimed_capacity", FE_OPT_SIZE, FIELD(device.claimed_capacity), .min = 512,
      .max = TIB(16), .multiple = 512, .zero = "capacity", .def = "capacity",
      .help = "Capacity that a forged device claims to have, while it really has device.capacity."},
-    {FE_SEC_DEVICE, "beyond", FE_OPT_ENUM, FIELD(device.beyond), .name = fe_name_beyond,
+    {FE_SEC_DEVICE, "beyond", FE_OPT_ENUM, FIELD(device.beyond), .names = beyond_names,
      .def = "wrap", .n_details = 2,
      .help = "What a forged device does with sectors beyond its real capacity: it starts again at "
              "the first sector (wrap), forgets writes and reads zeros (drop; f3probe: limbo), or "
@@ -77,7 +126,7 @@ const struct fe_option fe_options[] = {
      .help = "Bytes, counted from the first sector, that have been written once before the device "
              "starts; more than the capacity means all of it."},
 
-    {FE_SEC_NAND, "cell", FE_OPT_ENUM, FIELD(nand.cell), .name = fe_name_cell, .on_chip = true,
+    {FE_SEC_NAND, "cell", FE_OPT_ENUM, FIELD(nand.cell), .names = cell_names, .on_chip = true,
      .help = "The kind of memory cell: one bit (slc), two bits (mlc) or three bits (tlc) in each "
              "cell, or NOR flash (nor)."},
     {FE_SEC_NAND, "channels", FE_OPT_U32, FIELD(nand.channels), .min = 1, .max = 64, .def = "1",
@@ -162,7 +211,7 @@ const struct fe_option fe_options[] = {
      .help = "How much longer all three take in addition at nand.endurance cycles; it grows with "
              "the 32nd power of the cycles, so it is what the last tenth of a life costs."},
 
-    {FE_SEC_FTL, "type", FE_OPT_ENUM, FIELD(ftl.type), .name = fe_name_ftl,
+    {FE_SEC_FTL, "type", FE_OPT_ENUM, FIELD(ftl.type), .names = ftl_names,
      .help = "The strategy of the translation layer; 'flashemu help page' describes page."},
     {FE_SEC_FTL, "op", FE_OPT_SHARE, FIELD(ftl.op_ppm), .max = 10000000, .def = "7%",
      .help = "Over-provisioning, (physical - logical) / logical: gives the capacity if that is "
@@ -173,7 +222,7 @@ const struct fe_option fe_options[] = {
              "each TRIM."},
 
     /* How full blocks are cleaned, and how blocks are levelled. */
-    {FE_SEC_FTL, "gc_policy", FE_OPT_ENUM, FIELD(ftl.clean.gc_policy), .name = fe_name_policy,
+    {FE_SEC_FTL, "gc_policy", FE_OPT_ENUM, FIELD(ftl.clean.gc_policy), .names = fe_gc_policy_names,
      .def = "greedy", .used_by = "page norlog",
      .help = "How the next block to clean is chosen; norlog has neither random nor d-choices."},
     {FE_SEC_FTL, "gc_d", FE_OPT_U32, FIELD(ftl.clean.gc_d), .min = 1, .max = 65536, .def = "10",
@@ -187,7 +236,7 @@ const struct fe_option fe_options[] = {
      .def = "0", .used_by = "page norlog",
      .help = "Number of free blocks up to which the device cleans in idle time."},
     {FE_SEC_FTL, "wear_levelling", FE_OPT_ENUM, FIELD(ftl.clean.wear_levelling),
-     .name = fe_name_wear, .def = "dynamic", .used_by = "page norlog", .n_details = 1,
+     .names = wear_names, .def = "dynamic", .used_by = "page norlog", .n_details = 1,
      .help = "Whether data go to the least worn free block (dynamic), and cold data are moved as "
              "well (static)."},
     {FE_SEC_FTL, "wear_levelling:threshold", FE_OPT_U32, FIELD(ftl.clean.wl_threshold), .max = 1000000,
@@ -195,11 +244,11 @@ const struct fe_option fe_options[] = {
      .help = "Difference in erases between blocks that static wear levelling tolerates."},
 
     /* Where the page strategy puts pages. */
-    {FE_SEC_FTL, "hot_cold", FE_OPT_ENUM, FIELD(ftl.page.hot_cold), .name = fe_name_hot_cold,
+    {FE_SEC_FTL, "hot_cold", FE_OPT_ENUM, FIELD(ftl.page.hot_cold), .names = hot_cold_names,
      .def = "off", .used_by = "page",
      .help = "Which pages are kept in blocks of their own: those that cleaning moves (gc), or "
              "those that are written often (two-pool)."},
-    {FE_SEC_FTL, "slc_mode", FE_OPT_ENUM, FIELD(ftl.page.slc_mode), .name = fe_name_slc_mode,
+    {FE_SEC_FTL, "slc_mode", FE_OPT_ENUM, FIELD(ftl.page.slc_mode), .names = slc_mode_names,
      .def = "off", .used_by = "page",
      .help = "Whether host pages first go to blocks in SLC mode: blocks set aside for that "
              "(static), or any free blocks (dynamic)."},
@@ -388,7 +437,7 @@ const struct fe_option fe_options[] = {
     {FE_SEC_CACHE, "size", FE_OPT_SIZE, FIELD(cache.size), .max = MIB(1024), .zero = "none",
      .def = "none",
      .help = "Bytes of the device's write cache."},
-    {FE_SEC_CACHE, "mode", FE_OPT_ENUM, FIELD(cache.mode), .name = fe_name_cache_mode, .def = "on",
+    {FE_SEC_CACHE, "mode", FE_OPT_ENUM, FIELD(cache.mode), .names = cache_mode_names, .def = "on",
      .help = "Whether the host has turned the cache on; if not, cache.size counts as none, and a "
              "write is answered when the flash has it."},
     {FE_SEC_CACHE, "write_behind", FE_OPT_SIZE, FIELD(cache.write_behind), .max = MIB(1024),
@@ -407,7 +456,7 @@ const struct fe_option fe_options[] = {
     {FE_SEC_CACHE, "idle_flush", FE_OPT_BOOL, FIELD(cache.idle_flush), .def = "yes",
      .help = "Whether the cache is written to the flash while the host leaves the device alone."},
 
-    {FE_SEC_LINK, "type", FE_OPT_ENUM, FIELD(link.type), .name = fe_name_link, .def = "none",
+    {FE_SEC_LINK, "type", FE_OPT_ENUM, FIELD(link.type), .names = link_names, .def = "none",
      .help = "The link to the host; it sets the defaults of the other keys of [link]."},
     {FE_SEC_LINK, "bandwidth", FE_OPT_RATE, FIELD(link.bandwidth), .min = 1000, .max = SEC(1000),
      .zero = "unlimited", .derived = BY_LINK, .live = true,
@@ -422,7 +471,7 @@ const struct fe_option fe_options[] = {
     {FE_SEC_LINK, "queue_depth", FE_OPT_U32, FIELD(link.queue_depth), .min = 1,
      .max = FE_LINK_MAX_DEPTH, .derived = BY_LINK,
      .help = "Number of commands that can be in the device simultaneously."},
-    {FE_SEC_LINK, "queue", FE_OPT_ENUM, FIELD(link.queue), .name = fe_name_queue, .def = "in-order",
+    {FE_SEC_LINK, "queue", FE_OPT_ENUM, FIELD(link.queue), .names = queue_names, .def = "in-order",
      .help = "How the host uses queue_depth: data cross the link in the order of the commands "
              "(in-order), data that are ready go first (any-order), a command that does not "
              "continue the one before waits for its end, and the overhead of a write begins only "

@@ -84,7 +84,7 @@ struct fe_option {
     const char *zero;      /* a word for 0, which is then allowed in addition to the range */
     const char *def;       /* text of the default; NULL if there is none or it is derived */
     const char *derived;   /* says in words from which other key the default follows */
-    const char *(*name)(uint32_t i); /* names of an enum; NULL for i behind the last one */
+    const char *const *names; /* of the values of an enum, ended by NULL */
     const char *used_by;   /* names of the strategies that use it, with blanks between */
     bool on_chip;          /* without used_by: used by the strategies that work on a chip; else
                               all of them use it */

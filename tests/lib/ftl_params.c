@@ -47,9 +47,9 @@ static void draw_value(const struct fe_option *o, struct ft_rand *r, char *buf, 
     if (o->type == FE_OPT_BOOL) {
         snprintf(buf, len, "%s", ft_chance(r, 50) ? "yes" : "no");
     } else if (o->type == FE_OPT_ENUM) {
-        while (o->name((uint32_t)n))
+        while (o->names[n])
             n++;
-        snprintf(buf, len, "%s", o->name((uint32_t)ft_below(r, n)));
+        snprintf(buf, len, "%s", o->names[ft_below(r, n)]);
     } else {
         n = (o->min + step - 1) / step * step + ft_below(r, 9) * step;
         snprintf(buf, len, "%llu%s", (unsigned long long)(n < o->max ? n : o->max),

@@ -344,9 +344,9 @@ static bool any_value(const struct fe_option *o, uint32_t i, char *buf, size_t l
     struct fe_profile p = {.name = ""};
     char value[FE_VALUE_MAX];
     if (o->type == FE_OPT_ENUM) {
-        if (!o->name(i))
+        if (!o->names[i])
             return false;
-        snprintf(value, sizeof value, "%s", o->name(i));
+        snprintf(value, sizeof value, "%s", o->names[i]);
     } else {
         bool wide = o->type == FE_OPT_U64 || o->type >= FE_OPT_SIZE;
         void *field = (char *)&p + o->offset;

@@ -29,7 +29,7 @@ static char message[1024];
 static bool draws(const struct fe_profile *p)
 {
     return fe_option_is_used(fe_option_find("ftl.gc_policy"), p->ftl.type) &&
-           fe_gc_policy_draws(p->ftl.clean.gc_policy);
+           fe_gc_policy_draws[p->ftl.clean.gc_policy];
 }
 
 static const char *differ(const struct ft_host *a, const struct ft_host *b)

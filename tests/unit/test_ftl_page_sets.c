@@ -114,7 +114,7 @@ static void test_victims_each_policy_finds_the_best(void **state)
     };
     for (uint32_t policy = 0; policy < FE_N_GC_POLICIES; policy++) {
         if (!score[policy])
-            fail_msg("gc_policy=%s has no score in this test", fe_gc_policy_name(policy));
+            fail_msg("gc_policy=%s has no score in this test", fe_gc_policy_names[policy]);
         struct twin t;
         struct ft_rand r = {.seed = policy};
         twin_init(&t, policy, 3);

@@ -56,7 +56,7 @@ static void test_options_are_sound(void **state)
         assert_true(o->section < FE_SEC_PROVENANCE);
         size_t len = strlen(o->help);
         assert_true(len > 10 && o->help[len - 1] == '.');
-        assert_true(o->type != FE_OPT_ENUM || o->name(0));
+        assert_true(o->type != FE_OPT_ENUM || o->names[0]);
         if (is_number(o))
             assert_true(o->min < o->max);
         if (o->type == FE_OPT_U32 || o->type == FE_OPT_SIZE32)
@@ -163,9 +163,9 @@ static void draw_own(const struct fe_option *o, uint32_t bits, struct ft_rand *r
     } else if (o->type == FE_OPT_BOOL) {
         snprintf(buf, len, "%s", ft_chance(rand, 50) ? "on" : "false");
     } else if (o->type == FE_OPT_ENUM) {
-        while (o->name(names))
+        while (o->names[names])
             names++;
-        snprintf(buf, len, "%s", o->name((uint32_t)ft_below(rand, names)));
+        snprintf(buf, len, "%s", o->names[ft_below(rand, names)]);
     } else if (o->type == FE_OPT_STRING) {
         size_t k = 0, n_chars = ft_below(rand, 64);
         for (; k < n_chars; k++)

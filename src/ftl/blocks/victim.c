@@ -34,26 +34,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *fe_gc_policy_name(uint32_t policy)
-{
 #define NAME(id, function, name, draws) [FE_GC_##id] = name,
-    static const char *const names[FE_N_GC_POLICIES] = {FE_GC_POLICIES(NAME)};
+const char *const fe_gc_policy_names[FE_N_GC_POLICIES + 1] = {FE_GC_POLICIES(NAME)};
 #undef NAME
-    return policy < FE_N_GC_POLICIES ? names[policy] : NULL;
-}
 
-bool fe_gc_policy_draws(uint32_t policy)
-{
 #define DRAWS(id, function, name, draws) [FE_GC_##id] = draws,
-    static const bool drawing[FE_N_GC_POLICIES] = {FE_GC_POLICIES(DRAWS)};
+const bool fe_gc_policy_draws[FE_N_GC_POLICIES] = {FE_GC_POLICIES(DRAWS)};
 #undef DRAWS
-    assert(policy < FE_N_GC_POLICIES);
-    return drawing[policy];
-}
 
 static bool draws(const struct fe_victims *v)
 {
-    return fe_gc_policy_draws(v->policy);
+    return fe_gc_policy_draws[v->policy];
 }
 
 int fe_victims_init(struct fe_victims *v, uint32_t policy, uint32_t d, uint64_t seed,

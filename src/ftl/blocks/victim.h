@@ -41,11 +41,10 @@ struct fe_victims {
     uint32_t n_fruitless;         /* choices in a row that won nothing */
 };
 
-/* The name of a policy as profiles write it; NULL if there is none of this number. */
-const char *fe_gc_policy_name(uint32_t policy);
-
-/* Whether the policy draws random numbers, so that the seed matters. */
-bool fe_gc_policy_draws(uint32_t policy);
+/* By policy: its name as profiles write it, ended by NULL; and whether it draws random numbers, so that
+ * the seed matters. */
+extern const char *const fe_gc_policy_names[FE_N_GC_POLICIES + 1];
+extern const bool fe_gc_policy_draws[FE_N_GC_POLICIES];
 
 /* An empty set.  policy: enum fe_gc_policy.  d matters to d-choices only.  -ENOMEM. */
 int fe_victims_init(struct fe_victims *v, uint32_t policy, uint32_t d, uint64_t seed,

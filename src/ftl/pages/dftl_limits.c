@@ -68,28 +68,20 @@ uint64_t fe_dftl_max_lpns(const struct fe_ftl_params *p, const struct fe_geometr
                           struct fe_err *err)
 {
     uint64_t kept = fe_dftl_kept(p, geo), b = geo->pages_per_block;
-    if (p->dftl.map_cache < FE_MAP_ENTRY_BYTES) {
-        fe_err_set(err, EINVAL,
-                   "ftl.map_cache=%llu: an entry takes %u bytes, so dftl needs at least %u; %llu "
-                   "hold an entry for each page of the chip",
-                   (unsigned long long)p->dftl.map_cache, FE_MAP_ENTRY_BYTES, FE_MAP_ENTRY_BYTES,
-                   (unsigned long long)geo->n_ppns * FE_MAP_ENTRY_BYTES);
-        return 0;
-    }
-    if (per_page(geo) == 0) {
-        fe_err_set(err, EINVAL, "nand.page_size=%u: dftl keeps page numbers of 4 bytes in pages",
-                   geo->page_bytes);
-        return 0;
-    }
-    if (geo->n_pebs < kept + 2) {
-        fe_err_set(err, EINVAL,
-                   "ftl.gc_reserve=%u: with %u dies dftl keeps %llu blocks besides data "
-                   "and table, "
-                   "%u of them free; the chip has %u and needs %llu",
-                   p->clean.gc_reserve, geo->n_dies, (unsigned long long)kept,
-                   fe_dftl_reserve(p, geo), geo->n_pebs, (unsigned long long)kept + 2);
-        return 0;
-    }
+    if (p->dftl.map_cache < FE_MAP_ENTRY_BYTES)
+        return fe_no_pages(err, "ftl.map_cache=%llu: an entry takes %u bytes, so dftl needs at "
+                                "least %u; %llu hold an entry for each page of the chip",
+                                (unsigned long long)p->dftl.map_cache, FE_MAP_ENTRY_BYTES,
+                                FE_MAP_ENTRY_BYTES,
+                                (unsigned long long)geo->n_ppns * FE_MAP_ENTRY_BYTES);
+    if (per_page(geo) == 0)
+        return fe_no_pages(err, "nand.page_size=%u: dftl keeps page numbers of 4 bytes in pages",
+                                geo->page_bytes);
+    if (geo->n_pebs < kept + 2)
+        return fe_no_pages(err, "ftl.gc_reserve=%u: with %u dies dftl keeps %llu blocks besides "
+                                "data and table, %u of them free; the chip has %u and needs %llu",
+                                p->clean.gc_reserve, geo->n_dies, (unsigned long long)kept,
+                                fe_dftl_reserve(p, geo), geo->n_pebs, (unsigned long long)kept + 2);
     uint64_t room = geo->n_pebs - kept;
     uint64_t data = room - (fe_dftl_blocks_of(room * b, geo) - room); /* a table for too many */
     while (fe_dftl_blocks_of((data + 1) * b, geo) <= room)

@@ -239,11 +239,11 @@ static int check_options(const struct fe_ftl_params *p, const struct fe_geometry
                           "nand.pages_per_block=%u: norlog takes %u for a block's header, with "
                           "pages of %u bytes; at least %u",
                           geo->pages_per_block, header, geo->page_bytes, header + 1);
-    if (fe_gc_policy_draws(p->clean.gc_policy))
+    if (fe_gc_policy_draws[p->clean.gc_policy])
         return fe_err_set(err, EINVAL,
                           "ftl.gc_policy=%s: norlog draws no lots, it has few blocks to look at; "
                           "use greedy, cost-benefit or fifo",
-                          fe_gc_policy_name(p->clean.gc_policy));
+                          fe_gc_policy_names[p->clean.gc_policy]);
     if (p->clean.wear_levelling == FE_WEAR_STATIC && p->clean.wl_threshold == 0)
         return fe_err_set(err, EINVAL,
                           "ftl.wear_levelling:threshold=0: static wear levelling would move a block with "
@@ -257,25 +257,18 @@ static uint64_t norlog_max_lpns(const struct fe_ftl_params *p, const struct fe_g
     uint32_t reserve = reserve_of(p);
     if (check_options(p, geo, err) < 0)
         return 0;
-    if (geo->n_pebs < 3) {
-        fe_err_set(err, EINVAL, "the chip has %u blocks: norlog needs 3, one of them free and one "
-                   "to win space from", geo->n_pebs);
-        return 0;
-    }
-    if (reserve > geo->n_pebs - 2) {
-        fe_err_set(err, EINVAL,
-                   "ftl.gc_reserve=%u: norlog keeps so many blocks free and one more besides the "
-                   "data; the chip has %u, at most %u", p->clean.gc_reserve, geo->n_pebs,
-                   geo->n_pebs - 2);
-        return 0;
-    }
+    if (geo->n_pebs < 3)
+        return fe_no_pages(err, "the chip has %u blocks: norlog needs 3, one of them free and one "
+                                "to win space from", geo->n_pebs);
+    if (reserve > geo->n_pebs - 2)
+        return fe_no_pages(err, "ftl.gc_reserve=%u: norlog keeps so many blocks free and one more "
+                                "besides the data; the chip has %u, at most %u",
+                                p->clean.gc_reserve, geo->n_pebs, geo->n_pebs - 2);
     uint32_t rest = geo->n_pebs - reserve - 1;
-    if (p->clean.idle_free > rest) {
-        fe_err_set(err, EINVAL,
-                   "ftl.idle_free=%u: the chip has %u blocks, of which norlog keeps %u besides the "
-                   "data; at most %u", p->clean.idle_free, geo->n_pebs, reserve + 1, rest);
-        return 0;
-    }
+    if (p->clean.idle_free > rest)
+        return fe_no_pages(err, "ftl.idle_free=%u: the chip has %u blocks, of which norlog keeps "
+                                "%u besides the data; at most %u", p->clean.idle_free, geo->n_pebs,
+                                reserve + 1, rest);
     return (uint64_t)rest * (geo->pages_per_block - header_pages(geo));
 }
 

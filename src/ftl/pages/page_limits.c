@@ -227,33 +227,26 @@ uint64_t fe_page_max_lpns(const struct fe_ftl_params *p, const struct fe_geometr
     if (p->page.slc_mode == FE_SLC_STATIC)
         small.page.slc_blocks = 1;
     uint64_t kept = fe_page_kept(p, geo), least = fe_page_kept(&small, geo);
-    if (p->page.slc_mode == FE_SLC_STATIC && geo->n_pebs <= kept && geo->n_pebs > least) {
-        fe_err_set(err, EINVAL,
-                   "ftl.slc_blocks=%u: of the chip's %u blocks the page strategy keeps %llu "
-                   "besides cache and data, which leaves a static SLC cache at most %llu",
-                   p->page.slc_blocks, geo->n_pebs, (unsigned long long)least - 1,
-                   (unsigned long long)(geo->n_pebs - least));
-        return 0;
-    }
-    if (geo->n_pebs <= kept) {
-        fe_err_set(err, EINVAL,
-                   "ftl.gc_reserve=%u: with %u dies and these options the page strategy keeps %llu "
-                   "blocks besides the data, %u of them free; the chip has %u and needs %llu",
-                   p->clean.gc_reserve, geo->n_dies, (unsigned long long)kept,
-                   fe_page_reserve(p, geo), geo->n_pebs, (unsigned long long)kept + 1);
-        return 0;
-    }
+    if (p->page.slc_mode == FE_SLC_STATIC && geo->n_pebs <= kept && geo->n_pebs > least)
+        return fe_no_pages(err, "ftl.slc_blocks=%u: of the chip's %u blocks the page strategy "
+                                "keeps %llu besides cache and data, which leaves a static SLC "
+                                "cache at most %llu", p->page.slc_blocks, geo->n_pebs,
+                                (unsigned long long)least - 1,
+                                (unsigned long long)(geo->n_pebs - least));
+    if (geo->n_pebs <= kept)
+        return fe_no_pages(err, "ftl.gc_reserve=%u: with %u dies and these options the page "
+                                "strategy keeps %llu blocks besides the data, %u of them free; the "
+                                "chip has %u and needs %llu", p->clean.gc_reserve, geo->n_dies,
+                                (unsigned long long)kept, fe_page_reserve(p, geo), geo->n_pebs,
+                                (unsigned long long)kept + 1);
     if (area_fits_chip(p, geo, err) < 0)
         return 0;
     kept += fe_page_area_blocks(p, geo);
-    if (p->clean.idle_free > geo->n_pebs - kept) {
-        fe_err_set(err, EINVAL,
-                   "ftl.idle_free=%u: the chip has %u blocks, of which the page strategy keeps "
-                   "%llu besides the data; at most %llu",
-                   p->clean.idle_free, geo->n_pebs, (unsigned long long)kept,
-                   (unsigned long long)(geo->n_pebs - kept));
-        return 0;
-    }
+    if (p->clean.idle_free > geo->n_pebs - kept)
+        return fe_no_pages(err, "ftl.idle_free=%u: the chip has %u blocks, of which the page "
+                                "strategy keeps %llu besides the data; at most %llu",
+                                p->clean.idle_free, geo->n_pebs, (unsigned long long)kept,
+                                (unsigned long long)(geo->n_pebs - kept));
     uint64_t n_lpns = (geo->n_pebs - kept) * geo->pages_per_block +
                       p->page.enhanced_size / geo->page_bytes;
     return fe_page_area_fits_range(p, geo, n_lpns, err) < 0 ? 0 : n_lpns;

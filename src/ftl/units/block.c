@@ -94,13 +94,10 @@ static uint64_t block_max_lpns(const struct fe_ftl_params *p, const struct fe_ge
     if (pages == 0)
         return 0;
     uint32_t units = fe_units_count(geo, pages);
-    if (units < 2) {
-        fe_err_set(err, EINVAL,
-                   "ftl.unit_size=%llu: block needs at least 2 blocks, one of them spare; the "
-                   "chip has %u of that size",
-                   (unsigned long long)p->unit.unit_size, units);
-        return 0;
-    }
+    if (units < 2)
+        return fe_no_pages(err, "ftl.unit_size=%llu: block needs at least 2 blocks, one of them "
+                                "spare; the chip has %u of that size",
+                                (unsigned long long)p->unit.unit_size, units);
     return (uint64_t)(units - 1) * pages;
 }
 

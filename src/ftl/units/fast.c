@@ -121,12 +121,9 @@ static enum fe_status fast_write(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, u
 static uint64_t fast_max_lpns(const struct fe_ftl_params *p, const struct fe_geometry *geo,
                               struct fe_err *err)
 {
-    if (p->log.fast_sequential && p->log.log_blocks == 1) {
-        fe_err_set(err, EINVAL,
-                   "ftl.log_blocks=1: fast needs at least 2, one of them for sequential writes, "
-                   "or ftl.fast_sequential=no");
-        return 0;
-    }
+    if (p->log.fast_sequential && p->log.log_blocks == 1)
+        return fe_no_pages(err, "ftl.log_blocks=1: fast needs at least 2, one of them for "
+                                "sequential writes, or ftl.fast_sequential=no");
     return fe_logblock_max_lpns(p, geo, p->log.fast_sequential ? 2 : 1, err);
 }
 

@@ -14,22 +14,15 @@ uint64_t fe_logblock_max_lpns(const struct fe_ftl_params *p, const struct fe_geo
     if (pages == 0)
         return 0;
     uint32_t units = fe_units_count(geo, pages);
-    if (units < least + 2) {
-        fe_err_set(err, EINVAL,
-                   "ftl.unit_size=%llu: the chip has %u blocks of that size; at least %u are "
-                   "needed, for data, ftl.log_blocks=%u and a spare one",
-                   (unsigned long long)p->unit.unit_size, units, least + 2, least);
-        return 0;
-    }
-    if (p->log.log_blocks < least || p->log.log_blocks > units - 2) {
-        fe_err_set(
-            err, EINVAL,
-            "ftl.log_blocks=%u: must be %u to %u; the chip has %u blocks of "
-            "ftl.unit_size=%llu, of which one is spare and one at least holds data",
-            p->log.log_blocks, least, units - 2, units,
-            (unsigned long long)p->unit.unit_size);
-        return 0;
-    }
+    if (units < least + 2)
+        return fe_no_pages(err, "ftl.unit_size=%llu: the chip has %u blocks of that size; at least "
+                                "%u are needed, for data, ftl.log_blocks=%u and a spare one",
+                                (unsigned long long)p->unit.unit_size, units, least + 2, least);
+    if (p->log.log_blocks < least || p->log.log_blocks > units - 2)
+        return fe_no_pages(err, "ftl.log_blocks=%u: must be %u to %u; the chip has %u blocks of "
+                                "ftl.unit_size=%llu, of which one is spare and one at least holds "
+                                "data", p->log.log_blocks, least, units - 2, units,
+                                (unsigned long long)p->unit.unit_size);
     return (uint64_t)(units - 1 - p->log.log_blocks) * pages;
 }
 

@@ -397,19 +397,13 @@ static bool can_be_random(const struct fe_segment_params *p, const struct fe_geo
 /* Whether the small log has the units that other keys need; with a message if not. */
 static bool small_log_is_enough(const struct fe_segment_params *p, struct fe_err *err)
 {
-    if (p->small_log == 0 && (p->small_write || p->zone_units)) {
-        fe_err_set(err, EINVAL,
-                   "ftl.small_write=%llu ftl.zone_units=%u: need ftl.small_log >= 1",
-                   (unsigned long long)p->small_write, p->zone_units);
-        return false;
-    }
-    if (p->small_log < 2 && p->small_pace) {
-        fe_err_set(err, EINVAL,
-                   "ftl.small_pace=%u ftl.small_log=%u: need small_log >= 2, because one unit is "
-                   "given up while another one takes pages; or small_pace=at-once",
-                   p->small_pace, p->small_log);
-        return false;
-    }
+    if (p->small_log == 0 && (p->small_write || p->zone_units))
+        return fe_no_pages(err, "ftl.small_write=%llu ftl.zone_units=%u: need ftl.small_log >= 1",
+                                (unsigned long long)p->small_write, p->zone_units);
+    if (p->small_log < 2 && p->small_pace)
+        return fe_no_pages(err, "ftl.small_pace=%u ftl.small_log=%u: need small_log >= 2, because "
+                                "one unit is given up while another one takes pages; or "
+                                "small_pace=at-once", p->small_pace, p->small_log);
     return true;
 }
 
@@ -420,26 +414,18 @@ static uint64_t seg_max_lpns(const struct fe_ftl_params *p, const struct fe_geom
     if (pages == 0 || !can_be_random(&p->segment, geo, pages, err) ||
         !small_log_is_enough(&p->segment, err))
         return 0;
-    if (p->segment.open_linear == 0 || (p->segment.open_random == 0 && !p->unit.switch_merge)) {
-        fe_err_set(
-            err, EINVAL,
-            "ftl.open_linear=%u ftl.open_random=%u ftl.switch_merge=%s: segment needs "
-            "open_linear >= 1, and open_random >= 1 unless switch_merge=yes",
-            p->segment.open_linear, p->segment.open_random,
-            p->unit.switch_merge ? "yes" : "no");
-        return 0;
-    }
+    if (p->segment.open_linear == 0 || (p->segment.open_random == 0 && !p->unit.switch_merge))
+        return fe_no_pages(err, "ftl.open_linear=%u ftl.open_random=%u ftl.switch_merge=%s: "
+                                "segment needs open_linear >= 1, and open_random >= 1 unless "
+                                "switch_merge=yes", p->segment.open_linear, p->segment.open_random,
+                                p->unit.switch_merge ? "yes" : "no");
     uint32_t units = fe_units_count(geo, pages), spare = spare_units(p);
-    if (units <= spare) {
-        fe_err_set(
-            err, EINVAL,
-            "ftl.unit_size=%llu: the chip has %u units, but open_linear=%u, "
-            "open_random=%u "
-            "and small_log=%u need %u besides the data; fewer of them or smaller units",
-            (unsigned long long)p->unit.unit_size, units, p->segment.open_linear,
-            p->segment.open_random, p->segment.small_log, spare);
-        return 0;
-    }
+    if (units <= spare)
+        return fe_no_pages(err, "ftl.unit_size=%llu: the chip has %u units, but open_linear=%u, "
+                                "open_random=%u and small_log=%u need %u besides the data; fewer "
+                                "of them or smaller units", (unsigned long long)p->unit.unit_size,
+                                units, p->segment.open_linear, p->segment.open_random,
+                                p->segment.small_log, spare);
     return (uint64_t)(units - spare) * pages;
 }
 
