@@ -160,6 +160,23 @@ def test_without_a_check_the_states_are_counted():
     assert fewer["numbers"]["cuts"] == 7, fewer
 
 
+def test_verdicts_for_a_pipe_and_the_standard_output():
+    """Nothing takes the place of what is no file."""
+    words = ("--second", "0", "--cuts", "5", "--junit")
+    os.mkfifo("pipe")
+    reader = subprocess.Popen(["cat", "pipe"], stdout=subprocess.PIPE, encoding="utf-8")
+    assert crash(*words, "pipe")[0] == 0
+    suites = reader.communicate()[0]
+    assert xml.fromstring(suites).find("testcase") is not None and Path("pipe").is_fifo()
+    os.symlink("/dev/stdout", "out.xml")
+    code, out, err = crash(*words, "out.xml")
+    assert code == 0 and out.endswith(suites) and out.startswith("No promise"), (out, err)
+    assert os.readlink("out.xml") == "/dev/stdout"
+    for old in ("", suites):  # verdicts may be replaced
+        write("junit.xml", old)
+        assert crash(*words, "junit.xml")[0] == 0 and read("junit.xml") == suites
+
+
 def test_results_do_not_depend_on_the_machine():
     seen = []
     for jobs, folder in (("1", "a"), ("3", "b")):
@@ -302,6 +319,18 @@ def test_mistakes():
     bad("--check needs --run", "crash", "ssd-page", *check)
     bad("--within is for some cuts under a filesystem", "crash", *DEVICE, *work, "--within", "9")
     bad("work.json: No such file", "crash", "--state", "x:1:end", "-o", "nowhere")
+    bad("size=16M: given twice, allowed once", "crash", *DEVICE, *work, "--size", "16M")
+    for option in ("run", "check", "work", "fs", "filesystem", "workload", "state", "size"):
+        bad(f"argument --{option}: is empty", "crash", *DEVICE, f"--{option}", "")
+        bad(f"argument --{option}: given twice", "crash", *DEVICE, f"--{option}", "a", f"--{option}", "b")
+    for seconds in ("0", "-1", "nan", "inf", "x"):
+        bad(f"argument --timeout: {seconds}: allowed: seconds, more than 0", "crash", *DEVICE, *work,
+            "--timeout", seconds)
+    write("mine", "int main;\n")
+    bad("mine: is there, and is not what flashemu-lab has made", "crash", *DEVICE, *work, *check, "--junit",
+        "mine")
+    bad(".: Is a directory", "crash", *DEVICE, *work, *check, "--junit", ".")
+    assert read("mine") == "int main;\n"
     assert lab("crash", *DEVICE, *work, "--check", "exit 7", "-o", "out", "--bisect")[0] == 125
     assert lab("crash", "--bisect", "--no-such-option")[0] == 125
     assert lab("crash", *DEVICE, *work, *check, "-o", "out", "--bisect", "--second", "0")[0] == 0

@@ -161,16 +161,6 @@ def test_mount_options_of_each_filesystem():
     assert mounts_of(["f:a"], ["ext4"]) == {"ext4": "f:a"}, "a colon that follows no filesystem"
 
 
-def test_a_mount_option_that_was_meant():
-    from flashemu_lab.crash import choices
-    assert set(choices._OPTIONS) == {"", *choices.RECORDED}
-    for fs, options, meant in (("ext4", "noatime,nobarier", "; nobarier; did you mean nobarrier?"),
-                               ("ext4", "daat=journal", "; daat; did you mean data?"),
-                               ("xfs", "wsinc", "; wsinc; did you mean wsync?"),
-                               ("vfat", "noatime,data=journal", ""), ("btrfs", "barrier=0", "")):
-        assert choices.meant_options(fs, options) == meant, (fs, options)
-
-
 def test_mistakes():
     bad("--work nosuch: allowed: files, log", "crash", "ssd-page", "--fs", "ext4", "--work", "nosuch")
     bad("--run and --work are two works", "crash", "ssd-page", "--fs", "ext4", "--work", "log",

@@ -73,8 +73,9 @@ one 'ended with exit code 7'
 one 'on the state without a power cut, so it would find a fault where there is none'
 crash 2 --fs ext4 --run 'echo why; exit 9' --check true
 one 'the work on ext4 was not recorded: why'
-crash 125 --fs ext4 --mount no_such_option --bisect
-one 'mount: '
+crash 125 --fs ext4 --mount noatime,no_such_option --bisect
+one 'the work on ext4 was not recorded: mount: '
+said 'no_such_option' # the kernel names it
 crash 2 --fs ext4 --work nosuch
 one '--work nosuch: allowed: files, log'
 crash 2 --fs ext4 --run true --work log
@@ -96,10 +97,14 @@ runs() {
 }
 # Killed while machines work: nothing goes on, neither of the recording nor of the judges.  A guest that
 # still boots would end by itself, so the kill waits for its word.
-for way in --run --check; do
-    # shellcheck disable=SC2086,SC2016
+# shellcheck disable=SC2016
+hangs='echo at work >/proc/$PPID/fd/1; sleep 54321'
+for way in run check; do
+    run=$names check=true
+    printf -v $way %s "$hangs"
+    # shellcheck disable=SC2086
     TMPDIR=$tmp/room /usr/bin/python3 "$top/tools/lab/flashemu-lab" crash $device --fs ext4 --store store \
-        --run "$names" --check true "$way" 'echo at work >/proc/$PPID/fd/1; sleep 54321' --timeout 99999 \
+        --run "$run" --check "$check" --timeout 99999 \
         >/dev/null 2>&1 &
     lab=$!
     until grep -rqsx --include=said 'at work' room; do

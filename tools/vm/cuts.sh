@@ -106,12 +106,19 @@ look() {
 
 # --- record ---
 
+# What the kernel says about the options of a mount that has failed: it names the one that it does not know.
+strange_option() {
+    local told
+    told=$(dmesg -t | grep -m 1 -iE 'option|parameter|bad value') && printf ' %s' "$told"
+}
+
 record() {
     local dev code=0
     dev=$(attach "$NBD_PORT") || exit 1
     make_fs "$dev" >$here/log 2>&1 || fail "mkfs: $(grep . $here/log | tail -n 1)"
     sync "$dev" || fail "the new filesystem cannot be flushed"
-    mount_fs "$dev" 2>$here/log || fail "$(grep -m 1 . $here/log)"
+    dmesg -C
+    mount_fs "$dev" 2>$here/log || fail "$(grep -m 1 . $here/log)$(strange_option)"
     mark 'flashemu: mounted' || exit 1
     (cd /mnt && exec bash -c "$RUN") </dev/null || code=$?
     mark 'flashemu: done' && umount /mnt && mark 'flashemu: unmounted' || exit 1
@@ -147,6 +154,12 @@ mend() {
     fi
 }
 
+# What the check has said last, behind a colon.
+last_words() {
+    local said
+    said=$(grep . $here/log | tail -n 1) && echo ": $said"
+}
+
 # Sets word, code, kind, notes and why for a device.
 one() {
     local dev=$1 told=''
@@ -159,7 +172,7 @@ one() {
     kind=check
     if [ -n "${CHECK-}" ]; then
         (cd /mnt && exec bash -c "$CHECK") </dev/null >$here/log 2>&1 || code=$?
-        [ "$code" = 0 ] || told="the check ended with exit code $code: $(tail -n 1 $here/log)"
+        [ "$code" = 0 ] || told="the check ended with exit code $code$(last_words)"
     fi
     if ! umount /mnt 2>$here/log; then
         kind=umount why="umount: $(tail -n 1 $here/log)"

@@ -25,7 +25,7 @@ from ..crash import broken, checks, choices, mounted, plain, power_cuts, results
 from ..runs.expression import parse_profile
 from ..runs.program import Outcome, Tool
 from ..runs.store import default_folder
-from . import engines
+from . import engines, outputs
 from .run import say_stopped
 
 # Options of the other way to crash, and those that this one has alone.
@@ -56,16 +56,24 @@ def _is_own(arguments: argparse.Namespace) -> bool:
     return False
 
 
+def _take_size(arguments: argparse.Namespace) -> None:
+    """The word size=SIZE is another way to say --size SIZE.  LabError if there are two."""
+    words = [word for word in arguments.operands if word.startswith("size=")]
+    if len(words) + bool(arguments.size) > 1:
+        raise LabError(f"{words[-1]}: given twice, allowed once")
+    for word in words:
+        arguments.size = word.removeprefix("size=")
+        arguments.operands.remove(word)
+
+
 def _crash_own(arguments: argparse.Namespace) -> int:
     """Records, cuts and judges; the exit code."""
-    if min(arguments.second, arguments.subsets, arguments.jobs - 1) < 0 or arguments.timeout <= 0:
-        raise LabError("allowed: --jobs from 1, --second and --subsets from 0, --timeout of more "
-                       "than 0")
     if arguments.strict and not arguments.subsets:
         raise LabError("--strict needs --subsets N")
     if arguments.bisect and arguments.run and not (arguments.check or arguments.fs):
         raise LabError("--bisect needs a judge: --check CMD")
     if arguments.junit:
+        outputs.check_junit(arguments.junit, arguments.force)
         can_write(arguments.junit)
     try:
         return _again(arguments) if arguments.state else _record(arguments)
@@ -315,6 +323,7 @@ def _again(arguments: argparse.Namespace) -> int:
 
 def crash(arguments: argparse.Namespace) -> int:
     """Does the cuts that are missing, and prints and writes the result."""
+    _take_size(arguments)
     if _is_own(arguments):
         return _crash_own(arguments)
     tool, store = Tool(), engines.store_of(arguments)

@@ -4,6 +4,7 @@
     a folder   is ours if its index.html is a page of flashemu-lab; or without one, as when the disk
                became full, if its results.json, which is written first, is a result
     a page     is ours if it is one
+    verdicts   may replace any verdicts in JUnit's XML
     figures    of job are ours if they are such a list, and a table of sample if it has its columns
     a profile  of fit, refine or advise ends in a line with the sum of the text before it, so that
                a number that somebody has changed is not lost
@@ -53,6 +54,12 @@ def check_page(page: Path, force: bool) -> None:
     """The same for a page."""
     if not force:
         _check_page(page)
+
+
+def check_junit(path: Path, force: bool) -> None:
+    """The same for verdicts as JUnit's XML, of whichever program."""
+    if not force and path.is_file() and b"<testsuite" not in (_read(path) or b"<testsuite"):
+        raise _refused(path)
 
 
 def check_profile(output: Path, force: bool) -> None:

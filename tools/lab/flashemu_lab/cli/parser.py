@@ -12,7 +12,7 @@ import os
 import re
 import sys
 from pathlib import Path
-from typing import Callable, NoReturn
+from typing import Any, Callable, NoReturn
 
 from ..advise import workloads
 from ..core.text import meant
@@ -109,6 +109,28 @@ def _time(text: str) -> float:
 
 def _cuts(text: str) -> int:
     return 0 if text == "all" else number(1)(text)
+
+
+class _Word(argparse.Action):
+    """Anything but nothing, which would mean that the option was not given; and once."""
+
+    def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace,
+                 values: Any, option_string: str | None = None) -> None:
+        if not values.strip():
+            parser.error(f"argument {option_string}: is empty")
+        if getattr(namespace, self.dest):
+            parser.error(f"argument {option_string}: given twice, allowed once")
+        setattr(namespace, self.dest, values)
+
+
+def _timeout(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0
+    if not 0 < value <= 1e6:
+        raise argparse.ArgumentTypeError(f"{text}: allowed: seconds, more than 0 and up to 1000000")
+    return value
 
 
 def _common(command: argparse.ArgumentParser) -> None:
@@ -259,8 +281,9 @@ def _add_crash(add: Add) -> None:
     c = add("crash", "cut the power under filesystems, in a virtual machine")
     c.add_argument("operands", metavar="PROFILE|KEY=VALUE", nargs="*",
                    help="devices, and keys that are set for all of them")
-    c.add_argument("--filesystem", metavar="NAME,...", default="", help="the older name of --fs")
-    c.add_argument("--workload", metavar="NAME,...", default="",
+    c.add_argument("--filesystem", metavar="NAME,...", action=_Word, default="",
+                   help="the older name of --fs")
+    c.add_argument("--workload", metavar="NAME,...", action=_Word, default="",
                    help=f"some cuts only, under {', '.join(choices.WORKLOADS)} (files); --fs is "
                    f"then of {', '.join(choices.FILESYSTEMS)} ({choices.USUAL})")
     c.add_argument("--cuts", metavar="N|all", type=_cuts, default=0,
@@ -270,7 +293,7 @@ def _add_crash(add: Add) -> None:
                    help="of the cuts' places (1)")
     c.add_argument("--within", metavar="N", type=number(1), default=0,
                    help="with --workload: each cut is within this many writes to the device (300)")
-    c.add_argument("--size", metavar="SIZE", default="",
+    c.add_argument("--size", metavar="SIZE", action=_Word, default="",
                    help="use so much of a larger device (512M with --workload)")
     c.add_argument("--cut", metavar="ID", action="append", default=[],
                    help="do only this cut, by its id")
@@ -321,31 +344,33 @@ def _add_job(add: Add) -> None:
 
 def _add_own_crash(c: argparse.ArgumentParser) -> None:
     """The options of this way to crash."""
-    c.add_argument("--run", metavar="CMD", default="",
+    c.add_argument("--run", metavar="CMD", action=_Word, default="",
                    help="record this command, which finds the device in $FLASHEMU_URI, and cut the "
                    "power at every operation of the chip")
-    c.add_argument("--check", metavar="CMD", default="",
+    c.add_argument("--check", metavar="CMD", action=_Word, default="",
                    help="judge each state: 0 kept, 125 cannot tell, else broken")
-    c.add_argument("--fs", metavar="NAME,...", default="",
+    c.add_argument("--fs", metavar="NAME,...", action=_Word, default="",
                    help="record the work on each of these filesystems, in the virtual machine, and "
                    f"let a kernel judge each state: {', '.join(choices.RECORDED)}")
     c.add_argument("--mount", metavar="[FS:]OPTIONS", action="append", default=[],
                    help="with --fs: mount options, of one filesystem or of all")
-    c.add_argument("--work", metavar="NAME", default="",
+    c.add_argument("--work", metavar="NAME", action=_Word, default="",
                    help="a work that comes with its check (files; without --fs: log)")
     c.add_argument("--file", metavar="PATH", action="append", default=[],
                    help="with --fs: a file or folder that the machine gets, in /root")
-    c.add_argument("--state", metavar="ID", default="", help="judge only this state again")
-    c.add_argument("--second", metavar="N", type=int, default=8,
+    c.add_argument("--state", metavar="ID", action=_Word, default="",
+                   help="judge only this state again")
+    c.add_argument("--second", metavar="N", type=number(0), default=8,
                    help="with --run: one cut of N is cut again while the device recovers (8)")
-    c.add_argument("--subsets", metavar="N", type=int, default=0,
+    c.add_argument("--subsets", metavar="N", type=number(0), default=0,
                    help="with --run: besides, N states for which no device is asked: any part of "
                    "what was not flushed, as faults.cut_sector says (0)")
     c.add_argument("--strict", action="store_true",
                    help="with --subsets: a promise that is broken there counts, too")
-    c.add_argument("--jobs", metavar="N", type=int, default=len(os.sched_getaffinity(0)),
+    c.add_argument("--jobs", metavar="N", type=number(1, 1024),
+                   default=len(os.sched_getaffinity(0)),
                    help="with --check: how many at a time (one for each processor)")
-    c.add_argument("--timeout", metavar="SECONDS", type=float, default=60,
+    c.add_argument("--timeout", metavar="SECONDS", type=_timeout, default=60,
                    help="of each --check; ten times as long for --run (60)")
     c.add_argument("--bisect", action="store_true",
                    help="exit code 125 where it would be 2, or if nothing can be judged")

@@ -47,31 +47,3 @@ def mounts_of(texts: list[str], systems: list[str]) -> dict[str, str]:
                 raise LabError(f"--mount {text}: {name} has mount options already")
             found[name] = options if own else text
     return found
-
-
-# What people write; a kernel may know more, and it decides.
-_OPTIONS = {
-    "": "async,atime,defaults,diratime,dirsync,lazytime,noatime,nodiratime,relatime,ro,rw,"
-        "strictatime,sync",
-    "ext4": "auto_da_alloc,barrier,commit,data,delalloc,discard,errors,journal_async_commit,"
-            "journal_checksum,noauto_da_alloc,nobarrier,nodelalloc,nodiscard,noload",
-    "xfs": "allocsize,discard,inode32,inode64,largeio,logbsize,logbufs,nodiscard,noquota,"
-           "norecovery,nouuid,wsync",
-    "btrfs": "autodefrag,barrier,commit,compress,compress-force,datacow,datasum,discard,"
-             "flushoncommit,max_inline,nobarrier,nodatacow,nodatasum,nodiscard,"
-             "notreelog,space_cache,ssd,treelog",
-    "f2fs": "active_logs,background_gc,barrier,checkpoint,discard,fastboot,flush_merge,fsync_mode,"
-            "inline_data,mode,nobarrier,nodiscard,noflush_merge,noinline_data",
-    "vfat": "codepage,discard,dmask,errors,flush,fmask,gid,iocharset,quiet,shortname,uid,umask,"
-            "utf8",
-    "exfat": "discard,dmask,errors,fmask,gid,iocharset,uid,umask",
-    "ntfs": "big_writes,compression,dmask,fmask,gid,norecover,recover,uid,umask",
-    "ntfs3": "discard,dmask,fmask,force,gid,iocharset,nohidden,prealloc,sparse,uid,umask",
-}
-
-
-def meant_options(fs: str, options: str) -> str:
-    """For the message about a mount that fails: which option somebody may have meant."""
-    known = f"{_OPTIONS['']},{_OPTIONS[fs]}".split(",")
-    strange = [word.split("=")[0] for word in options.split(",") if word.split("=")[0] not in known]
-    return next((f"; {word}{hint}" for word in strange if (hint := meant(word, known))), "")

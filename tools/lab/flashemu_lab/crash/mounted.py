@@ -31,7 +31,6 @@ from ..core.files import make_folder
 from ..kernel import machine
 from ..runs.program import Tool
 from .checks import CANNOT_TELL, Told
-from .choices import meant_options
 from .work import Mark, Recording, Work
 
 MOUNTED = "flashemu: mounted"
@@ -73,8 +72,7 @@ def record_mounted(work: Work, folder: Path, tool: Tool, timeout_s: float) -> Re
         if code != machine.DIED:
             break
     if code:
-        hint = meant_options(work.fs, work.mount) if last.startswith("mount: ") else ""
-        raise LabError(f"the work on {work.fs} was not recorded: {last}{hint}")
+        raise LabError(f"the work on {work.fs} was not recorded: {last}")
     recording.save()
     return recording
 
@@ -103,7 +101,8 @@ def _record_once(recording: Recording, scripts: Path, tool: Tool,
         finally:
             server.end()
         recording.check_end((place / "log").read_text(encoding="utf-8", errors="replace"))
-    return code, lines[-1].removeprefix("FAIL: ") if lines else f"exit code {code}"
+    return code, lines[-1].removeprefix("FAIL: ") if lines else \
+        f"the command ended with exit code {code}"
 
 
 # --- a file that becomes another one ---
