@@ -4,7 +4,9 @@
 
 flashemu_store is such a program.  It is right, and each of five faults makes it wrong."""
 
+import contextlib
 import hashlib
+import io
 import json
 import os
 import re
@@ -20,6 +22,7 @@ from flashemu_script import alive, need, run
 
 import flashemu_data
 import flashemu_store
+from flashemu_lab.cli.parser import build_parser
 
 need("nbdkit", "setpriv")
 PROGRAM = os.path.abspath(flashemu_store.__file__)
@@ -320,12 +323,7 @@ def test_mistakes():
     bad("--within is for some cuts under a filesystem", "crash", *DEVICE, *work, "--within", "9")
     bad("work.json: No such file", "crash", "--state", "x:1:end", "-o", "nowhere")
     bad("size=16M: given twice, allowed once", "crash", *DEVICE, *work, "--size", "16M")
-    for option in ("run", "check", "work", "fs", "filesystem", "workload", "state", "size"):
-        bad(f"argument --{option}: is empty", "crash", *DEVICE, f"--{option}", "")
-        bad(f"argument --{option}: given twice", "crash", *DEVICE, f"--{option}", "a", f"--{option}", "b")
-    for seconds in ("0", "-1", "nan", "inf", "x"):
-        bad(f"argument --timeout: {seconds}: allowed: seconds, more than 0", "crash", *DEVICE, *work,
-            "--timeout", seconds)
+    bad("argument --fs: is empty", "crash", "ideal", "--fs", "")
     write("mine", "int main;\n")
     bad("mine: is there, and is not what flashemu-lab has made", "crash", *DEVICE, *work, *check, "--junit",
         "mine")
@@ -334,6 +332,29 @@ def test_mistakes():
     assert lab("crash", *DEVICE, *work, "--check", "exit 7", "-o", "out", "--bisect")[0] == 125
     assert lab("crash", "--bisect", "--no-such-option")[0] == 125
     assert lab("crash", *DEVICE, *work, *check, "-o", "out", "--bisect", "--second", "0")[0] == 0
+
+
+def refused(*words):
+    """What the parser says, without a process of its own."""
+    said = io.StringIO()
+    with contextlib.redirect_stderr(said):
+        try:
+            build_parser().parse_args(("crash", *words))
+        except SystemExit as e:
+            assert e.code == 2, words
+            return said.getvalue()
+    raise AssertionError(f"{words}: nobody has refused it")
+
+
+def test_options_that_are_empty_or_twice():
+    for option in ("run", "check", "work", "fs", "filesystem", "workload", "state", "size"):
+        assert f"argument --{option}: is empty" in refused(f"--{option}", " "), option
+        assert f"argument --{option}: given twice" in refused(f"--{option}", "a", f"--{option}", "b"), option
+    for seconds in ("0", "-1", "nan", "inf", "x"):
+        assert f"argument --timeout: {seconds}: allowed: seconds, more than 0" in refused(
+            f"--timeout={seconds}"), seconds
+    for option, value in (("second", "-1"), ("subsets", "x"), ("jobs", "0")):
+        assert f"argument --{option}: {value}: allowed: " in refused(f"--{option}={value}"), option
 
 
 def test_a_check_that_hangs_on_what_it_does_not_understand():

@@ -125,31 +125,83 @@ def test_the_works_have_names():
     assert (p.returncode, p.stdout) == (1, "no: no such work\n")
 
 
+SCRIPT_WORKS = os.path.abspath(os.path.join(os.path.dirname(SCRIPT), "works.sh"))
+
+
+def works(word, name, before="", **more):
+    """A work, or its check, in the folder root of this host, behind other commands."""
+    os.makedirs("root", exist_ok=True)
+    env = dict(os.environ, FLASHEMU_MARKS=os.path.abspath("marks"), TMPDIR=os.getcwd(), FLASHEMU_SEED="3", **more)
+    p = subprocess.run(["bash", "-c", f'{before}\nmark() {{ echo "$*" >>"$FLASHEMU_MARKS"; }}\n'
+                        f"export -f mark; bash {SCRIPT_WORKS} {word} {name}"], cwd="root", env=env,
+                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", check=False)
+    return p.returncode, p.stdout + p.stderr
+
+
 def test_what_the_check_of_packages_finds():
     """dpkg of this host, in a folder: each promise that is not kept, and one that nobody made."""
     if not shutil.which("dpkg-deb") or os.geteuid():
         return
-    os.mkdir("root")
-    script = os.path.abspath(os.path.join(os.path.dirname(SCRIPT), "works.sh"))
-    env = dict(os.environ, FLASHEMU_MARKS=os.path.abspath("marks"), TMPDIR=os.getcwd())
-
-    def works(word, before=""):
-        p = subprocess.run(["bash", "-c", f'{before}\nmark() {{ echo "$*" >>"$FLASHEMU_MARKS"; }}\n'
-                            f"export -f mark; bash {script} {word} packages"], cwd="root", env=env,
-                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", check=False)
-        return p.returncode, p.stdout + p.stderr
-    assert works("run") == (0, "")
+    assert works("run", "packages") == (0, "")
     assert Path("marks").read_text(encoding="utf-8").split("\n")[5] == "package 6"
-    assert works("check") == (0, "")
+    assert works("check", "packages") == (0, "")
     there = Path("root/usr/lib/p3/2").read_bytes()
     for before, told in (("printf x >>usr/lib/p3/2", "file 2 of package 3 is not whole\n"),
                          ("rm usr/lib/p3/2", "file 2 of package 3 is not there\n"),
                          ("sed -i '/^Package: p4/,/^$/s/ok installed/ok half-installed/' var/lib/dpkg/status",
                           "package 4 was installed, and dpkg says: install ok half-installed\n")):
-        assert works("check", before) == (1, told), before
+        assert works("check", "packages", before) == (1, told), before
         Path("root/usr/lib/p3/2").write_bytes(there)
     Path("marks").write_text("package 1\npackage 2\npackage 3\n", encoding="utf-8")
-    assert works("check") == (0, "")
+    assert works("check", "packages") == (0, "")
+
+
+STRESSOR = """#!/bin/sh
+# %s: makes a folder by the seed, and leaves it
+echo "$0 $*" >>../calls
+for word; do case $last in --temp-path | -d) folder=$word ;; --seed | -s | -S) seed=$word ;; esac; last=$word; done
+[ $seed != "$STOP" ] || { echo 'no more' >&2; exit 3; }
+folder=${folder:-${last%%/*}}
+echo $seed >$folder/file
+mkdir -p $folder/a && ln -s there $folder/a/link
+"""
+
+
+def test_works_that_stress():
+    """Each of them with a program in its place: what is told to it, and each promise that is not kept."""
+    os.mkdir("bin")
+    for name in ("stress-ng", "fsstress", "fsx"):
+        path = Path("bin", name)
+        path.write_text(STRESSOR % name, encoding="utf-8")
+        path.chmod(0o755)
+        room = {"PATH": f"{path.parent.absolute()}:{os.environ['PATH']}"}
+        for old in ("root", "marks", "calls"):
+            subprocess.run(["rm", "-rf", old], check=True)
+        assert works("run", name, **room) == (0, ""), name
+        marks = Path("marks").read_text(encoding="utf-8").splitlines()
+        assert [m.split()[:2] for m in marks] == [
+            word for n in range(1, 5) for word in
+            ([["file", str(4 * n - 3 + i)] for i in range(4)] + [["round", str(n)]])], marks
+        calls = Path("calls").read_text(encoding="utf-8").splitlines()
+        assert [next(w for w in ("13", "14", "15", "16") if f" {w}" in c) for c in calls] == [
+            "13", "14", "15", "16"], "seed 3 has four of its own"
+        assert works("check", name) == (0, ""), name
+        faults = (("rm f7", "file 7 was synced and is not there"),
+                  (": >f16", "file 16 was synced and is not whole: 0 bytes of 6705"),
+                  *((f"{what} r2/{where}", "round 4 was synced, and its folders are not as they were")
+                    for what, where in (("rm -r", "a"), ("ln -sfn here", "a/link"), ("touch", "new"),
+                                        ("echo x >", "file"), ("chmod 0", "a"))))
+        for before, told in faults if name == "stress-ng" else faults[:1]:
+            subprocess.run(["cp", "-a", "root", "kept"], check=True)
+            assert works("check", name, before) == (1, told + "\n"), (name, before)
+            subprocess.run("chmod -R u+w root; rm -rf root; mv kept root", shell=True, check=True)
+        Path("marks").write_text("\n".join(marks[:5]) + "\nfile 5\n", encoding="utf-8")
+        assert works("check", name, "rm -r r2 f6; echo x >r3/more") == (0, ""), "what nobody has promised"
+        subprocess.run(["rm", "-rf", "root"], check=True)
+        assert works("run", name, STOP="14", **room) == (1, "no more\n")
+        path.unlink()
+    for name, told in (("fsx", "fsx of xfstests"), ("fsstress", "fsstress of xfstests")):
+        assert works("run", name) == (1, f"this work needs {told}\n")
 
 
 def test_mount_options_of_each_filesystem():

@@ -14,6 +14,9 @@
 #   replace-unsynced  the same without fsync; it is believed to be the old or the new one
 #   packages          dpkg installs packages, with its own syncs; each is whole then (not on FAT)
 #   updater           two slots and a pointer; the pointer changes when the new slot is synced
+#   stress-ng         files are synced while stress-ng works beside them; then all is synced, and stays
+#   fsstress          the same with fsstress of xfstests, which Debian does not have
+#   fsx               the same with fsx, which Debian does not have
 #   sqlite-wal-full            rows of SQLite, each of them promised
 #   sqlite-wal-normal          nothing is promised but a database that is whole
 #   sqlite-wal-off             believed to be as with full
@@ -22,13 +25,14 @@
 #   sqlite-rollback-normal     nothing is promised but a database that is whole
 #   sqlite-rollback-off        believed to be as with full
 #
-# The programs are the guest's; sqlite3 is one if the host has it.  A check starts as few of them as it can:
+# The programs are the guest's; sqlite3, stress-ng, fsstress and fsx are among them if the host has them.  What
+# the last three do follows from $FLASHEMU_SEED.  A check starts as few of them as it can:
 # a process takes longer to start than a small filesystem to mount, and thousands of states are checked.
 set -uo pipefail
 export LC_ALL=C
 
 broken() { echo "$*"; exit 1; }
-need() { hash "$1" 2>/dev/null || broken "this work needs $1: apt-get install $1"; }
+need() { hash "$1" 2>/dev/null || broken "this work needs $1${2-: apt-get install $1}"; }
 
 # Sets `text` to what file or record number $1 has: one to thirty thousand bytes.
 content() { printf -v text '%0*d' $(($1 * 7919 % 30000 + 1)) "$1"; }
@@ -57,14 +61,15 @@ run_files() {
     done
 }
 
+check_file() { # NUMBER
+    local text there
+    content "$1"
+    content_of "f$1" || broken "file $1 was synced and is not there"
+    [ "$there" = "$text" ] || broken "file $1 was synced and is not whole: ${#there} bytes of ${#text}"
+}
 check_files() {
-    local i text there
-    while read -r _ i; do
-        content "$i"
-        content_of "f$i" || broken "file $i was synced and is not there"
-        [ "$there" = "$text" ] ||
-            broken "file $i was synced and is not whole: ${#there} bytes of ${#text}"
-    done <"$FLASHEMU_MARKS"
+    local i
+    while read -r _ i; do check_file "$i"; done <"$FLASHEMU_MARKS"
 }
 
 # --- a log: records of 6000 bytes, which have their number at the front and a sum at the end ---
@@ -202,6 +207,58 @@ check_packages() {
         done
     done <"$FLASHEMU_MARKS"
 }
+
+# --- stress: each round has a folder of its own, and nobody touches it when it is synced ---
+
+rounds=4
+stress_once() { # NAME ROUND
+    local seed=$(((FLASHEMU_SEED * rounds + $2) & 0x7fffffff))
+    case $1 in
+    stress-ng)
+        stress-ng --seed $seed --keep-files --temp-path "r$2" --timeout 600 --dentry 1 --dentry-ops 40 \
+            --dir 1 --dir-ops 30 --dirdeep 1 --dirdeep-ops 30 --rename 1 --rename-ops 60 --touch 1 --touch-ops 30 \
+            --hdd 1 --hdd-ops 24 --hdd-bytes 1M --hdd-write-size 4K --seek 1 --seek-ops 40 --seek-size 1M
+        ;;
+    fsstress) fsstress -d "r$2" -p 2 -n 120 -s $seed ;;
+    fsx) fsx -N 200 -S $seed "r$2/file" ;;
+    esac
+}
+
+# Prints a sum of all that is in folders: names, kinds, links, modes and contents.
+sum_of() { tar --sort=name --mtime=@0 --numeric-owner -cf - "$@" 2>/dev/null | cksum; }
+
+run_stressed() { # NAME
+    local i n text pid folders=()
+    for ((i = 1; i <= rounds; i++)); do
+        mkdir "r$i" || return 1
+        stress_once "$1" $i >/dev/null 2>"${TMPDIR:-/tmp}/said" &
+        pid=$!
+        for ((n = 4 * i - 3; n <= 4 * i; n++)); do
+            content $n
+            put f$n conv=fsync && mark "file $n" || return 1
+        done
+        wait $pid || { tail -n 1 "${TMPDIR:-/tmp}/said"; return 1; }
+        folders+=("r$i")
+        sync && mark "round $i $(sum_of "${folders[@]}")" || return 1
+    done
+}
+check_stressed() {
+    local kind i sum round='' folders=()
+    while read -r kind i sum; do
+        case $kind in
+        file) check_file "$i" ;;
+        round) folders+=("r$i") round=$sum ;;
+        esac
+    done <"$FLASHEMU_MARKS"
+    [ -z "$round" ] || [ "$(sum_of "${folders[@]}")" = "$round" ] ||
+        broken "round ${#folders[@]} was synced, and its folders are not as they were"
+}
+run_stress-ng() { need stress-ng && run_stressed stress-ng; }
+run_fsstress() { need fsstress ' of xfstests' && run_stressed fsstress; }
+run_fsx() { need fsx ' of xfstests' && run_stressed fsx; }
+check_stress-ng() { check_stressed; }
+check_fsstress() { check_stressed; }
+check_fsx() { check_stressed; }
 
 # --- SQLite ---
 

@@ -93,7 +93,8 @@ def _record_once(recording: Recording, scripts: Path, tool: Tool,
                     [*machine.LAST, str(scripts / "run"), "--timeout", f"{max(1, timeout_s):.0f}",
                      *_options(work), "--forward-unix", f"{name}/ctl:7000",
                      "--env", f"NBD_PORT={server.port}", "--env", "CTL_PORT=7000",
-                     "--env", f"RUN={work.run}", "--file", str(scripts / "works.sh"),
+                     "--env", f"RUN={work.run}",
+                     "--env", f"FLASHEMU_SEED={work.seed}", "--file", str(scripts / "works.sh"),
                      str(scripts / "cuts.sh"), "record", work.fs, work.mount],
                     stdin=subprocess.DEVNULL, stdout=said, stderr=said).returncode
                 said.seek(0)

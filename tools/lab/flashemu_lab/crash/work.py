@@ -11,6 +11,7 @@ The command runs with these variables:
     FLASHEMU_URI       the device, for a client of NBD
     FLASHEMU_CONTROL   for `flashemu ctl "$FLASHEMU_CONTROL" mark TEXT`
     FLASHEMU           the program
+    FLASHEMU_SEED      of --seed, for works that draw
 """
 
 from __future__ import annotations
@@ -209,8 +210,9 @@ def record_work(work: Work, folder: Path, tool: Tool, timeout_s: float) -> Recor
         server = [find_plugin(tool), f"profile={work.profile}", *work.words(), "clock=virtual",
                   "flush=always", f"control={control}", f"trace={recording.trace.absolute()}",
                   f"trace-data={recording.data.absolute()}"]
-        code = run_beside(server, work.run, {"FLASHEMU_CONTROL": control,
-                                             "FLASHEMU": str(tool.path)}, timeout_s, errors)
+        code = run_beside(server, work.run, {
+            "FLASHEMU_CONTROL": control, "FLASHEMU": str(tool.path),
+            "FLASHEMU_SEED": str(work.seed)}, timeout_s, errors)
         recording.check_end(said_in(errors))
     if code is None:
         raise LabError(f"--run {shlex.quote(work.run)}: was ended after {timeout_s:g} s")
