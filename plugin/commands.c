@@ -28,6 +28,7 @@ struct call {
     char *text[MAX_ARGS]; /* owned: the text of arguments that came as numbers */
     size_t n_args;
     json_t *reply;        /* an object with "ok":true */
+    enum fe_command_by by;
     enum fe_command_wish wish;
     struct fe_err err;
 };
@@ -109,7 +110,7 @@ static int cmd_mark(struct call *c)
     size_t n = 0;
     for (size_t i = 0; i < c->n_args && n < sizeof text; i++)
         n += (size_t)snprintf(text + n, sizeof text - n, "%s%s", i ? " " : "", c->arg[i]);
-    int r = fe_server_mark(c->server, text, &now_ns, &why);
+    int r = fe_server_mark(c->server, text, c->by == FE_BY_CLIENT, &now_ns, &why);
     if (r < 0)
         return fe_err_set(&c->err, -r, "mark: %s", why.text);
     return add(c, "device_ns", json_integer((json_int_t)now_ns));
@@ -396,10 +397,10 @@ bool fe_command_events(struct fe_server *s, uint64_t *next, char **ret_lines)
     return true;
 }
 
-char *fe_command_run(struct fe_server *s, const char *line, size_t len,
+char *fe_command_run(struct fe_server *s, const char *line, size_t len, enum fe_command_by by,
                      enum fe_command_wish *ret_wish)
 {
-    struct call c = {.server = s, .reply = json_pack("{s:b}", "ok", 1)};
+    struct call c = {.server = s, .by = by, .reply = json_pack("{s:b}", "ok", 1)};
     json_error_t jerr;
     json_t *req = json_loadb(line, len, JSON_REJECT_DUPLICATES, &jerr);
     int r;

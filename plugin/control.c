@@ -171,7 +171,7 @@ static bool client_turn(struct fe_control *c, struct client *cl)
         if (flashemu_debug_control)
             fe_debug("control: request %.*s", (int)len, cl->in);
         enum fe_command_wish wish;
-        char *reply = fe_command_run(c->server, cl->in, len, &wish);
+        char *reply = fe_command_run(c->server, cl->in, len, FE_BY_CLIENT, &wish);
         cl->quit = wish == FE_WISH_QUIT;
         if (wish == FE_WISH_EVENTS)
             reply = start_listening(c, cl, reply);

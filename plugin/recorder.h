@@ -54,8 +54,8 @@ uint64_t fe_recorder_add(struct fe_recorder *r, const struct fe_request *req,
 void fe_recorder_finish(struct fe_recorder *r, uint64_t ticket, enum fe_status status);
 
 /* Adds a mark (fe_trace_mark_ok) at that time of the device: behind all requests that were added.
- * *ret_ticket is for fe_recorder_await, which must follow, without the device's lock.  -ENOMEM, or why
- * the trace has ended, with message. */
+ * *ret_ticket is for fe_recorder_await, which must follow, without the device's lock, or for
+ * fe_recorder_finish, if nobody waits.  -ENOMEM, or why the trace has ended, with message. */
 int fe_recorder_add_mark(struct fe_recorder *r, uint64_t now_ns, const char *text,
                          uint64_t *ret_ticket, struct fe_err *err);
 

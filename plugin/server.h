@@ -176,9 +176,9 @@ uint32_t fe_server_take_events(struct fe_server *s, uint64_t *next, struct fe_ev
                                uint32_t max, uint64_t *ret_dropped);
 
 /* Writes a mark into the trace, behind everything that has been answered, and returns when it stands in
- * the file.  *ret_now_ns is its device time.  -EINVAL with message without trace= or if a mark cannot
- * have this text; why the trace has ended. */
-int fe_server_mark(struct fe_server *s, const char *text, uint64_t *ret_now_ns, struct fe_err *err);
+ * the file.  *now_ns is its device time.  -EINVAL with message without trace= or if a mark cannot
+ * have this text; why the trace has ended.  The thread that answers the requests does not wait. */
+int fe_server_mark(struct fe_server *s, const char *text, bool waits, uint64_t *now_ns, struct fe_err *err);
 
 /* Device time jumps ahead by ns, and the device does its idle work in that time.  A request that is
  * already waiting keeps its deadline.  *ret_now_ns is the device's clock afterwards.  -EOVERFLOW,

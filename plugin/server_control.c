@@ -353,7 +353,7 @@ int fe_server_power_on(struct fe_server *s, uint64_t *ret_ready_ns, struct fe_er
     return r;
 }
 
-int fe_server_mark(struct fe_server *s, const char *text, uint64_t *ret_now_ns, struct fe_err *err)
+int fe_server_mark(struct fe_server *s, const char *text, bool waits, uint64_t *now_ns, struct fe_err *err)
 {
     uint64_t ticket;
 
@@ -363,10 +363,14 @@ int fe_server_mark(struct fe_server *s, const char *text, uint64_t *ret_now_ns, 
         return fe_err_set(err, EINVAL, "must be 1 to %d bytes without control characters, and without "
                           "a blank at its ends", FE_TRACE_MARK_MAX);
     lock_to_change(s);
-    *ret_now_ns = now_locked(s, fe_clock_now_ns()); /* what was answered before is over by then */
-    int r = fe_recorder_add_mark(s->recorder, *ret_now_ns, text, &ticket, err);
+    *now_ns = now_locked(s, fe_clock_now_ns()); /* what was answered before is over by then */
+    int r = fe_recorder_add_mark(s->recorder, *now_ns, text, &ticket, err);
     unlock(&s->lock);
-    return r == 0 ? fe_recorder_await(s->recorder, ticket, err) : r;
+    if (r == 0 && waits)
+        return fe_recorder_await(s->recorder, ticket, err);
+    if (r == 0)
+        fe_recorder_finish(s->recorder, ticket, FE_OK);
+    return r;
 }
 
 int fe_server_idle(struct fe_server *s, uint64_t ns, uint64_t *ret_now_ns, struct fe_err *err)

@@ -67,7 +67,7 @@ static char *carry_out(struct fe_server *s, const char *line, size_t len)
     enum fe_command_wish wish = FE_WISH_NONE;
     if (len > FE_CONTROL_LINE_MAX)
         return fe_command_error("the command is too long");
-    char *reply = fe_command_run(s, line, len, &wish);
+    char *reply = fe_command_run(s, line, len, FE_BY_GUEST, &wish);
     if (wish == FE_WISH_NONE)
         return reply;
     free(reply);

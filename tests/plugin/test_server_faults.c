@@ -169,7 +169,7 @@ static void test_commands_without_memory(void **state)
                 enum fe_command_wish wish;
                 for_good = good;
                 fail_alloc = n;
-                char *reply = fe_command_run(s, lines[i], strlen(lines[i]), &wish);
+                char *reply = fe_command_run(s, lines[i], strlen(lines[i]), FE_BY_CLIENT, &wish);
                 left = fail_alloc > 1; /* fewer allocations than that */
                 fail_alloc = 0;
                 for_good = false;

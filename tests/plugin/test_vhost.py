@@ -235,6 +235,29 @@ def test_marks():
         open("marks").read()
 
 
+def test_marks_do_not_wait():
+    """A mark of a guest that waits for a request is answered, for nothing can be before it is.  Its time
+    is when what the device has taken is over."""
+    os.makedirs("waits", exist_ok=True)
+    for words in ([], ["commands=waits"]):
+        with open("waits/command", "w") as f:
+            f.write('{"cmd":"mark","args":["7"]}')
+        with Device(*PLAIN, *words, "trace=marks", time_travel=True) as d:
+            g = Guest(d, time_travel=True)
+            g.wait(MS)
+            g.rings[0].request(OUT, 0, bytes(4096))
+            g.pass_to(MS)
+            g.rings[0].kick()
+            g.pass_to(MS + 100)
+            g.tell(BROADCAST, 7)
+            g.wait(3 * MS)
+            assert g.calls == [(2 * MS, 0)] and len(g.rings[0].done()) == 1
+            assert d.end() == 0
+        lines = [line.split() for line in open("marks") if not line.startswith("#")]
+        assert [line[:2] for line in lines] == [["1000000", "write"], ["2000000", "mark"]], lines
+        assert lines[1][2] == "7", lines
+
+
 def test_commands():
     """A guest's commands are carried out at its own time, and answered before it goes on."""
     os.makedirs("say", exist_ok=True)
