@@ -3,11 +3,14 @@
  * A file in which a write is a mark (flashemu-trace(5)), for the guests of tools/vm:
  *
  *     flashemu-mark FOLDER ADDRESS PORT      mounts FOLDER, and stays behind it
+ *     flashemu-mark FOLDER COMMANDS          the same in a kernel that lives in the device's time
  *     echo TEXT >FOLDER/mark                 returns when the mark stands in the trace
  *
  * A mark is worth something only if whoever makes it waits for it, and a pipe or a terminal takes bytes
  * and says nothing.  A filesystem of FUSE makes the writer wait for its answer.  This one speaks with
  * the kernel directly, so it needs no library; ADDRESS and PORT lead to the server's control socket.
+ * Without a network it is the folder COMMANDS of the host that has the order and the answer, and the
+ * calendar that hears of them (vhost/spoken.h).  It may be unmounted afterwards.
  * Each line of a write is one mark.  A write fails with EINVAL if the server refuses the text, and with
  * EIO if nobody answers; nothing is written twice.
  */
@@ -27,7 +30,10 @@
 
 enum { FILE_ID = 2, MOST = 128 << 10, FOREVER = 1 << 30 };
 
+#define BELL "/sys/kernel/um-ext-time/bc-message"
+
 static struct sockaddr_in server = {.sin_family = AF_INET};
+static int commands = -1; /* the folder; -1: the server is behind an address */
 
 /* --- the server --- */
 
@@ -78,6 +84,37 @@ static char *put_json(char *to, const char *text, size_t len)
     return to;
 }
 
+static bool ask_address(const char *order, size_t len, char *answer, size_t room)
+{
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool answered = fd >= 0 && connect(fd, (struct sockaddr *)&server, sizeof server) == 0 &&
+                    send_all(fd, order, len) && receive_line(fd, answer, room);
+    if (fd >= 0)
+        close(fd);
+    return answered;
+}
+
+static bool write_file(int folder, const char *name, const char *text, size_t len)
+{
+    int fd = openat(folder, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    bool written = fd >= 0 && write(fd, text, len) == (ssize_t)len;
+    if (fd >= 0 && close(fd) < 0)
+        written = false;
+    return written;
+}
+
+static bool ask_folder(const char *order, size_t len, char *answer, size_t room)
+{
+    if (!write_file(commands, "command", order, len) || !write_file(AT_FDCWD, BELL, "1\n", 2))
+        return false;
+    int fd = openat(commands, "reply", O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, answer, room - 1);
+    if (fd >= 0)
+        close(fd);
+    answer[n > 0 ? n : 0] = '\0';
+    return n > 0;
+}
+
 /* 0 if the mark stands in the trace, or an errno. */
 static int mark(const char *text, size_t len)
 {
@@ -86,12 +123,8 @@ static int mark(const char *text, size_t len)
         return ENOMEM;
     end = put_json(stpcpy(end, "{\"cmd\":\"mark\",\"args\":[\""), text, len);
     end = stpcpy(end, "\"]}\n");
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    bool answered = fd >= 0 && connect(fd, (struct sockaddr *)&server, sizeof server) == 0 &&
-                    send_all(fd, order, (size_t)(end - order)) &&
-                    receive_line(fd, answer, sizeof answer);
-    if (fd >= 0)
-        close(fd);
+    bool answered = (commands < 0 ? ask_address : ask_folder)(order, (size_t)(end - order), answer,
+                                                              sizeof answer);
     free(order);
     return !answered ? EIO : strstr(answer, "\"ok\":true") ? 0 : EINVAL;
 }
@@ -217,15 +250,27 @@ static int fail(const char *what)
     return 1;
 }
 
+/* Whether the words say where the server is. */
+static bool find_server(int argc, char **argv)
+{
+    if (argc == 3) {
+        commands = open(argv[2], O_PATH | O_DIRECTORY | O_CLOEXEC);
+        return commands >= 0;
+    }
+    unsigned long port = argc == 4 ? strtoul(argv[3], NULL, 10) : 0;
+    server.sin_port = htons((uint16_t)port);
+    return port >= 1 && port <= 65535 && inet_pton(AF_INET, argv[2], &server.sin_addr) == 1;
+}
+
 int main(int argc, char **argv)
 {
     char options[64];
-    unsigned long port = argc == 4 ? strtoul(argv[3], NULL, 10) : 0;
-    if (argc != 4 || port < 1 || port > 65535 || inet_pton(AF_INET, argv[2], &server.sin_addr) != 1) {
-        fputs("usage: flashemu-mark FOLDER ADDRESS PORT\n", stderr);
+    if (!find_server(argc, argv)) {
+        if (argc == 3)
+            return fail(argv[2]);
+        fputs("usage: flashemu-mark FOLDER ADDRESS PORT | FOLDER COMMANDS\n", stderr);
         return 2;
     }
-    server.sin_port = htons((uint16_t)port);
     int fuse = open("/dev/fuse", O_RDWR | O_CLOEXEC);
     if (fuse < 0)
         return fail("/dev/fuse");

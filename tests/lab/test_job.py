@@ -10,7 +10,7 @@ import os
 import random
 from pathlib import Path
 
-from flashemu_lab_bench import lab, timed_kernel_is_missing
+from flashemu_lab_bench import TOP, lab, timed_kernel_is_missing
 from flashemu_script import run
 
 from flashemu_lab.cli import job as cli_job
@@ -20,6 +20,7 @@ from flashemu_lab.cli.main import _parsed, main
 from flashemu_lab.cli.parser import build_parser
 from flashemu_lab.core.errors import LabError
 from flashemu_lab.kernel import job, record, timed
+from flashemu_lab.kernel.choices import FILESYSTEMS
 from flashemu_lab.recording.recipes import Recipe
 
 TRACE = """# flashemu trace 1
@@ -228,6 +229,14 @@ def test_lives():
     assert got["requests"]["write"]["bytes"] >= 2 << 20
     assert [s["call"] for s in got["syncs"]] == ["fsync"] and got["syncs"][0]["program"] == "dd"
     assert at["slept"] < got["syncs"][0]["at_ns"] < at["written"]
+
+
+def test_the_kernel_has_what_can_be_chosen():
+    config = open(os.path.join(TOP, "tools/vm/timed/config"), encoding="utf-8").read().splitlines()
+    options = {"ntfs": "FUSE", "none": "PROC"}
+    for name in FILESYSTEMS:
+        assert f"CONFIG_{options.get(name, name.upper())}_FS=y" in config, name
+    assert "CONFIG_BLK_DEV_WRITE_MOUNTED=y" in config, "ntfs-3g writes to a disk that the kernel has"
 
 
 SEES = """find /usr -newerct '2026-01-01 00:00:01' -o -newerat '2026-01-01 00:00:01' -o -not -user 0 -o -not -group 0

@@ -111,6 +111,7 @@ class Timed:
         if not found:
             raise LabError("there is no program flashemu-vhost in PATH")
         self._vhost = found
+        self._mark = _mark_beside(self._scripts.parent, tool)
         self._kernel = _said([str(self._scripts / "kernel")])
         self._base = Path(_said([str(self._scripts.parent / "prepare"), "--path"]))
         self.version = _said([self._kernel, "--version"])
@@ -152,6 +153,7 @@ class Timed:
             (tree / name).parent.mkdir(parents=True, exist_ok=True)
             (tree / name).write_text(text)
             (tree / name).chmod(0o755)
+        shutil.copy(self._mark, tree / "vm/mark")
         (tree / "root").mkdir()
         for path in life.files:
             shutil.copy(path, tree / "root" / path.name)
@@ -221,6 +223,16 @@ class Timed:
             at["end"], host_s, self.version, stats, folder / "trace",
             [(words[2], int(words[1]) - DATE_NS) for words in said if words[0] == "mark"],
             [s for s in _syncs(folder / "console") if at["start"] <= s.start_ns < at["code"]])
+
+
+def _mark_beside(scripts: Path, tool: Tool) -> Path:
+    """What makes /run/flashemu/mark, as `run` of these scripts finds it.  LabError if it is
+    nowhere."""
+    places = (scripts, scripts.parent, tool.path.resolve().parent)
+    for place in places:
+        if (place / "flashemu-mark").is_file():
+            return place / "flashemu-mark"
+    raise LabError(f"there is no flashemu-mark in {' or '.join(map(str, places))}")
 
 
 def timed_if_wanted(tool: Tool) -> Timed | None:
