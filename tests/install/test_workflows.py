@@ -7,6 +7,7 @@ Where actionlint is installed, it finds nothing either."""
 import os
 import re
 import shutil
+import tempfile
 
 from flashemu_script import ended, run, skip
 
@@ -98,6 +99,35 @@ def test_files_for_projects_need_no_editing_and_say_the_same():
     assert typed in " ".join(words(gitlab)), typed
 
 
+def installed(text):
+    """The packages that a job or a recipe names."""
+    text = re.sub(r"\\\n|\n +(?=lib|python3-|debian-|sqlite3)", " ", text)
+    lists = re.findall(r"apt-get install -y ([^$&\n]*)", text)
+    return {name for names in lists for name in names.split()}
+
+
+def test_jobs_install_what_they_need():
+    """All that is built and called has a line of tools/packages; no job builds tests that it does
+    not run, and whoever makes a page has what pages are made with."""
+    with open(os.path.join(ROOT, "tools/packages"), encoding="utf-8") as f:
+        known = {line.split()[1] for line in f if re.match(r"\w+ +\S+$", line)}
+    known |= {"git", "ca-certificates", "sqlite3", "make", "bc", "patchelf", "debian-archive-keyring"}
+    folder, texts = os.path.join(ROOT, "docs/recipes"), {}
+    for name in os.listdir(folder):
+        if name.endswith(".yml"):
+            with open(os.path.join(folder, name), encoding="utf-8") as f:
+                texts[name] = f.read()
+    with open(os.path.join(ROOT, "docs/RECIPES.md"), encoding="utf-8") as f:
+        texts["RECIPES.md"] = re.search(r"(?m)^    apt-get .*\n    meson .*$", f.read())[0]
+    assert len(texts) == 7, texts.keys()
+    for name, text in texts.items():
+        got = installed(text)
+        assert {"meson", "gcc", "nbdkit-plugin-dev"} <= got <= known, (name, got - known)
+        if "crash" in text or name == "RECIPES.md":
+            assert {"python3-numpy", "python3-jinja2"} <= got, (name, got)
+        assert "-Dtests=false" in text and "libcmocka-dev" not in got, name
+
+
 def test_the_container_has_what_it_starts():
     with open(os.path.join(ROOT, "Containerfile"), encoding="utf-8") as f:
         text = f.read()
@@ -123,6 +153,21 @@ def test_what_a_container_starts():
         code, out, err = ended([os.path.join(ROOT, "tools/container-entry"), *given],
                                env=dict(os.environ, PATH=os.path.abspath("bin") + ":/usr/bin:/bin"))
         assert code == 0 and out.strip() == want.strip(), (given, out, err)
+
+
+def test_a_container_works_as_the_owner_of_its_folder():
+    """Who is root becomes the owner; any other user stays what they are."""
+    if os.geteuid() != 0:
+        return
+    entry = os.path.join(ROOT, "tools/container-entry")
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        for owner, who, want in ((1234, [], "1234 4321 4321"), (0, [], "0"),
+                                 (1234, ["setpriv", "--reuid", "77"], "77")):
+            os.chown(folder, owner, owner and 4321)
+            code, out, err = ended([*who, "sh", "-c", 'cd "$1" && exec "$2" sh -c "id -u; id -g; id -G"',
+                                    "sh", folder, entry])
+            assert code == 0 and " ".join(out.split()).startswith(want), (owner, who, out, err)
 
 
 def test_actionlint():

@@ -4,7 +4,8 @@
 
     test_start.py               in a folder like a clone, with the programs of the build
     test_start.py --bare        types the section Install first: for a clone on a bare Debian, as root
-                                (tools/try-start); prints how long each way takes
+    test_start.py --container   without it: for a clone that is the folder of a container
+                                (tools/try-start); both print how long each way takes
 
 FLASHEMU_BUILD is the build's folder, SOURCE_ROOT the sources'.
 """
@@ -24,6 +25,7 @@ ANSWERS = {
     "A policy": r"(?s)greedy.*random",
     "A class": r"(?s)b'ada'.*b'\\x00\\x00\\x00'",
 }
+INSTALL = ["Install", "Or a container"]
 END_S = 600
 
 
@@ -80,9 +82,10 @@ def walk(found, folder, env, shorter):
 
 def test_the_ways_in_a_clone():
     found = sections(ROOT)
-    assert list(found)[0] == "Install" and set(found) == {"Install", *ANSWERS}, found
+    assert list(found)[:2] == INSTALL and set(found) == {*INSTALL, *ANSWERS}, found
     assert all(found.values()), "each section has something to type"
-    del found["Install"]
+    for name in INSTALL:
+        del found[name]
     if subprocess.call(["/usr/bin/python3", "-c", "import nbd"], stderr=subprocess.DEVNULL):
         print("no nbd for Debian's python3: without a CI job and a class")
         del found["A CI job"], found["A class"]
@@ -98,22 +101,24 @@ def test_the_ways_in_a_clone():
 
 
 def shorter(command):
-    """The same with less work, and at a port that another test does not use."""
+    """The same with less work, the plugin of the build, and a port that another test does not use."""
+    command = re.sub(r"^(nbdkit .*) flashemu ", r"\1 build/plugin/nbdkit-flashemu-plugin.so ", command)
     command = command.replace("-o advice", "-o advice --workload log")
     command = command.replace("--count 200000", "--count 20000").replace("count=1M", "count=100K")
     return command.replace(":10809", ":21809").replace("--port 10809", "--port 21809")
 
 
-def bare(folder):
-    """Types everything in a clone; Debian's root has no sudo."""
+def bare(folder, without):
+    """Types everything in a clone but these sections; Debian's root has no sudo."""
     env = {k: os.environ[k] for k in ("HOME", "PATH")}
-    walk(sections(folder), folder, dict(env, LC_ALL="C.UTF-8", DEBIAN_FRONTEND="noninteractive"),
+    found = {name: typed for name, typed in sections(folder).items() if name not in without}
+    walk(found, folder, dict(env, LC_ALL="C.UTF-8", DEBIAN_FRONTEND="noninteractive"),
          lambda command: command.removeprefix("sudo "))
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--bare"]:
-        bare(os.getcwd())
+    if sys.argv[1:] in (["--bare"], ["--container"]):
+        bare(os.getcwd(), INSTALL[1:] if sys.argv[1] == "--bare" else INSTALL)
         sys.exit()
     from flashemu_script import from_env, run, skip
     BUILD, ROOT = from_env("FLASHEMU_BUILD"), from_env("SOURCE_ROOT")
