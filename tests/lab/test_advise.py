@@ -104,7 +104,7 @@ def test_the_worst_work_decides():
     assert [(b.group, b.levels, b.worst) for b in found.best] == [
         ("4K", ("1",), ("2", .5)), ("8K", ("1",), ("2", .5)), ("16K", ("3",), ("1", .16))]
     told = conclusion(table_of(rates, EQUAL))
-    assert told[:4] == ["Choose 3. This layout is weakest with 4K: 50 % of the best rate.",
+    assert told[:4] == ["Choose 3. It is weakest with 4K: 50 % of the best rate.",
                         "Best for 4K: 1. Worst: 2, with 50 % of the best.",
                         "Best for 8K: 1. Worst: 2, with 50 % of the best.",
                         "Best for 16K: 3. Worst: 1, with 16 % of the best."], told
@@ -148,10 +148,10 @@ def test_differences_count_from_what_replays_differ_by():
     assert told[:5] == [
         "Choose 2. No other layout is better by a difference that counts.",
         "As good, because no difference counts: 1.",
-        "Best for 4K: 2. Perhaps as good: 1. Worst: 3, with 38 % of the best.",
+        "Good for 4K: 2; perhaps as good: 1. Worst: 3, with 38 % of the best.",
         "No difference counts for 8K and 16K.",
-        "A difference counts from 2 % on; with 1 10.0 % and with 2 20.0 %. So much have replays "
-        "differed from a kernel, and of two that are compared both count."], told
+        "A difference counts from 2 % on, with 1 from 10.0 % and with 2 from 20.0 %: by so much, "
+        "replays have differed from a kernel. Of two that are compared, both count."], told
     # A level may tell its filesystem.
     table = table_of([[1, 1, 1], [1.31, 1, 1], [.5, 1, 1]], EQUAL)
     e = parse(table.experiment.text.replace('layout = ["1", "2", "3"]', """layout.label = "layout"
@@ -172,15 +172,16 @@ def test_wear_counts_in_a_steady_state():
     assert (found.equal, found.unsteady) == (("1", "2", "3"), ("4K", "8K", "16K"))
     table = table_of(EQUAL, wafs, steady=new)
     told = conclusion(table)
-    assert ("The device is not in a steady state with 16K: it has blocks that nobody has written "
-            "yet, and erases less than half of what it programs. Its write amplification grows "
-            "later, so wear does not decide there.") in told, told
-    assert told[-1] == "1, compared with the choice: rate 100 % and write amplification 1.00 (8K) to 9.00 times (4K)."
+    assert ("With 16K, the device is not in a steady state: it has blocks that nobody has written "
+            "yet, and erases less than half of what it programs. The write amplification will grow, so "
+            "wear does not decide there.") in told, told
+    assert told[-1] == (
+        "1 instead gives as much of the rate and 1.00 (8K) to 9.00 times (4K) the write amplification.")
     words = table.experiment.statements[0].words
     found = costs(table, words, choose(table, words), "3")
     assert [(c.measure.name, c.least, c.most) for c in found] == [("rate", 1, 1), ("waf", 1, 1)]
     told = conclusion(table_of(EQUAL, wafs, steady=[[0] * 3] * 3))
-    assert told[0] == ("The layout does not matter here: no difference of rate counts. Choose 1."), told
+    assert told[0] == ("The layout does not matter here: no difference in the rate counts. Choose 1."), told
 
 
 def test_a_work_may_have_several_rows():
@@ -204,15 +205,15 @@ def test_a_work_may_have_several_rows():
 
 def test_what_is_said():
     told = conclusion(table_of(EQUAL, EQUAL))
-    assert told == ["The layout does not matter here: no difference of rate and write amplification "
-                    "counts. Choose 1.", "No difference counts for 4K, 8K and 16K.",
-                    "A difference counts from 2 % on: that is what the model can tell."], told
+    assert told == ["The layout does not matter here: no difference in the rate or the write "
+                    "amplification counts. Choose 1.", "No difference counts for 4K, 8K and 16K.",
+                    "A difference counts from 2 % on: the model cannot tell less."], told
     table = table_of([[10, 10, 10], [10, 10, 10], [5, 10, 2.5]], [[1, 1, 1], [1, 1, 1], [1, 2, 4]])
     told = conclusion(table)
     assert told[:2] == ["Choose 1. No other layout is better by a difference that counts.",
                         "As good, because no difference counts: 2."]
-    assert told[-1] == ("3, compared with the choice: rate 25 % (16K) to 100 % (8K) and write "
-                        "amplification 1.00 (4K) to 4.00 times (16K).")
+    assert told[-1] == ("3 instead gives 25 % (16K) to 100 % (8K) of the rate and 1.00 (4K) to 4.00 "
+                        "times (16K) the write amplification.")
     words = table.experiment.statements[0].words
     found = costs(table, words, choose(table, words), "3")
     assert [(c.measure.name, c.least, c.least_at, c.most, c.most_at) for c in found] == [
@@ -283,8 +284,8 @@ def test_filesystems_come_from_recordings():
     found = out["filesystems"]
     names = [r["levels"]["filesystem"] for r in found["rows"]]
     start = re.search("^Start the partition at (.*?) and format ", out["conclusion"][0])[1]
-    assert {"ext4 at " + start, "vfat-32k at " + start, "exfat at sector 63"} <= set(names)
-    assert not any(name.startswith("f2fs") for name in names), "f2fs looks at the start"
+    assert {"ext4 at " + start, "FAT32 (32 KiB clusters) at " + start, "exFAT at sector 63"} <= set(names)
+    assert not any(name.startswith("F2FS") for name in names), "f2fs looks at the start"
     assert all(r["status"] == "done" and r["values"]["rate"] > 0 for r in found["rows"]), found
     assert found["conclusion"][0].startswith("Format the partition at %s with " % start)
     for row in found["rows"]:
@@ -315,7 +316,7 @@ def test_works_that_were_asked_for():
     words = ("sandisk-su04g", "device.used=0", "--workload", "log,packages")
     rows = good_json("advise", *words)["filesystems"]["rows"]
     assert {r["levels"]["workload"] for r in rows} == {"log", "packages"}
-    assert not any(r["levels"]["filesystem"].startswith(("vfat", "exfat")) for r in rows)
+    assert not any(r["levels"]["filesystem"].startswith(("FAT", "exFAT")) for r in rows)
 
 
 def test_a_card_that_fills_its_blocks_says_so():
@@ -324,7 +325,7 @@ def test_a_card_that_fills_its_blocks_says_so():
     rows = [r for r in out["rows"] + out["filesystems"]["rows"]]
     assert all(r["values"]["erases"] == 0 == r["values"]["renewed"] for r in rows)
     for found in (out, out["filesystems"]):
-        assert any(s.startswith("The device is not in a steady state with log: ")
+        assert any(s.startswith("With log, the device is not in a steady state: ")
                    for s in found["conclusion"])
     out = good_json("advise", "sandisk-su04g", "--workload", "log")  # it has been written all over
     assert all(.5 < r["values"]["renewed"] < 1.5 for r in out["rows"])

@@ -208,24 +208,25 @@ def test_what_is_between_two_combinations():
     # fs, start, used: the second of each pair has used=1
     rates = [99, 2, 99, 4, 99, 3, 99, 8]
     assert between(BETWEEN, rates) == [
-        "Rate grows from 2.00 MB/s to 8.00 MB/s (used 1). Alone, fs ext instead of fat gives 3.00 "
-        "MB/s and start 256 instead of 63 gives 4.00 MB/s; together they give 8.00 MB/s."]
+        "Fs ext and start 256, instead of fs fat and start 63, raise the rate from 2.00 MB/s to 8.00 "
+        "MB/s, with used 1. Alone, fs ext gives 3.00 MB/s and start 256 gives 4.00 MB/s; together "
+        "they give 8.00 MB/s."]
     # alone 0.5 and 1.1 of 6: less than a fifth, each
     assert between(BETWEEN, [99, 2, 99, 2.5, 99, 3.1, 99, 8])[0].endswith(
-        "(used 1). Neither fs ext instead of fat (3.10 MB/s) nor start 256 instead of 63 "
-        "(2.50 MB/s) helps alone; both do (8.00 MB/s).")
+        "with used 1. Neither fs ext (3.10 MB/s) nor start 256 (2.50 MB/s) changes much alone; both "
+        "together do (8.00 MB/s).")
     assert between(BETWEEN, [99, 8, 99, 7.5, 99, 7, 99, 2])[0].endswith(
-        "(7.50 MB/s) changes much alone; both do (2.00 MB/s).")
+        "(7.50 MB/s) changes much alone; both together do (2.00 MB/s).")
     # one of them makes nine tenths, and the other one little or nothing
-    for last, rest in ((8, "adds the rest"), (7.5, "makes no difference")):
+    for last, rest in ((8, "makes the remaining difference"), (7.5, "changes nothing more")):
         assert between(BETWEEN, [99, 2, 99, 7.5, 99, 2.1, 99, last])[0].endswith(
-            "(used 1). Start 256 instead of 63 (7.50 MB/s) does that alone. Fs ext instead of fat "
-            f"{rest}.")
+            f"with used 1. Start 256 (7.50 MB/s) does that alone. Fs ext {rest}.")
     # logarithms: 2 to 5 is two thirds of 2 to 8, and of the difference half
     log = BETWEEN.replace('unit = "MB/s"', 'unit = "MB/s"\nscale = "log"')
     assert "Neither" in between(log, [99, 1, 99, 1.3, 99, 1.3, 99, 8])[0]
     assert "Alone" in between(log, [99, 1, 99, 1.6, 99, 1.3, 99, 8])[0]  # 0.226 of ln 8
-    assert between(BETWEEN, [99, 8, 99, 4, 99, 3, 99, 2])[0].startswith("Rate falls from 8.00 MB/s")
+    assert between(BETWEEN, [99, 8, 99, 4, 99, 3, 99, 2])[0].startswith(
+        "Fs ext and start 256, instead of fs fat and start 63, lower the rate from 8.00 MB/s to ")
     assert between(BETWEEN, [1, 2, 99, 4, 99, None, 99, 8]) == []
     assert between(BETWEEN, [1, 2, 99, 4, 99, 5, 99, 2]) == []
 
@@ -246,36 +247,37 @@ def test_published_values_have_a_rest_in_common():
     # fs, start, used: the mean of both starts counts; fat has 40 and ext 4, twice that is measured
     rates = [9, 30, 9, 50, 9, 3, 9, 5]
     assert between(PUBLISHED, rates) == [
-        "used 1: the order is as published: fat and ext. ext leaves 2.50 s of its 10.5 s for "
-        "people. With as much for the others there are fat 82.5 s instead of 100 s (-18 %)."]
+        "With used 1, the order is as published: fat and ext. Ext leaves 2.50 s of its 10.5 s for "
+        "people. With as much for the others, fat has 82.5 where 100 s was published (-18 %)."]
     assert between(PUBLISHED, [9, 3, 9, 5, 9, 30, 9, 50])[0].startswith(
-        "used 1: the order is ext and fat, and published is fat and ext. ext leaves -69.5 s")
+        "With used 1, the order is ext and fat, but fat and ext was published. Ext leaves -69.5 s")
     assert between(PUBLISHED, [9, None, 9, None, 9, 3, 9, 5]) == []
     plain = PUBLISHED.replace('only = "used=1"\n', "").replace('times = "2"\n', "")
     assert between(plain, [100] * 4 + [10.5] * 4) == [
-        "the order is as published: fat and ext. ext leaves 0 s of its 10.5 s for people. With as "
-        "much for the others there are fat 100 s instead of 100 s (+0 %)."]
+        "The order is as published: fat and ext. Ext leaves 0 s of its 10.5 s for people. With as "
+        "much for the others, fat has 100 where 100 s was published (+0 %)."]
 
 
 def test_what_decides_needs_a_value_everywhere():
     text = BETWEEN[:BETWEEN.index("[[conclusion]]")] + '[[conclusion]]\nsay = "effects"\n'
-    assert between(text, [3] * 8) == ["Rate is the same in all runs."]
-    unknown = ("Which factor decides about rate is not computed: not every run has a value.")
+    assert between(text, [3] * 8) == ["The rate is the same in all runs."]
+    unknown = ("Which factor decides about the rate is not computed: not every run has a value.")
     assert between(text, [3, 4, 5, None, 3, 3, 3, 3]) == [unknown]
     assert between(text.replace('"MB/s"', '"MB/s"\nscale = "log"'), [0, 1, 2, 3, 4, 5, 6, 7]) == [
         unknown.replace(".", " above 0.")]
-    assert between(text, [1, 2] * 4) == ["What makes rate differ from run to run: used (100 %)."]
+    assert between(text, [1, 2] * 4) == ["Only the used makes a difference to the rate."]
     # used makes 8 and the start 4: 64 and 16 of 80
     assert between(text, [1, 9, 5, 13] * 2) == [
-        "What makes rate differ from run to run: used (80 %) and start (20 %)."]
+        "Of the differences in the rate between the runs, 80 % come from the used and 20 % from the "
+        "start."]
     # of the only factor that is varied, everybody knows
     one = text.replace('["63", "256"]', '["63"]').replace('["0", "1"]', '["0"]')
     assert between(one, [1, 2]) == []
     # of two that are equal neither is the least
     least = text.replace('say = "effects"', 'say = "extremes"')
     assert between(least, [4, 9, 4, 8, 5, 8, 5, 9.5]) == [
-        "Least rate: 4.00 MB/s, with fs fat, start 63, used 0, and in 1 more run alike. Most: 9.50 "
-        "MB/s, with fs ext, start 256, used 1, 2.38 times as much."]
+        "The rate is lowest with fs fat, start 63 and used 0, and equally in 1 other run: 4.00 MB/s. "
+        "It is highest with fs ext, start 256 and used 1: 9.50 MB/s, 2.38 times as much."]
 
 
 def test_theory_of_write_amplification():

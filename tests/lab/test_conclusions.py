@@ -114,16 +114,16 @@ def test_what_the_others_cost():
     for got, want in ((cost.least, 0.2), (cost.most, 0.75)):
         near(got, want)
     assert (cost.least_at, cost.most_at) == ("log", "big")
-    assert cost.words() == "rate 20 % (log) to 75 % (big)"
+    assert cost.words() == "20 % (log) to 75 % (big) of the rate"
     assert [choice.times(r) for r in (0.5, 1.099, 1.1, 3)] == [
         "50 %", "110 %", "1.10 times", "3.00 times"]
     assert said((100, 40, 20, 30, 50, 4), say=CHOOSE % ("", "10%", "")) == [
         "Choose fat. No other fs is better by a difference that counts.",
         "Best for log: fat. Worst: ext, with 20 % of the best.",
         "Best for big: fat. Worst: xfs, with 10 % of the best.",
-        "A difference counts from 10 % on: that is what the model can tell.",
-        "Ext, compared with the choice: rate 20 % (log) to 75 % (big).",
-        "Xfs, compared with the choice: rate 10 % (big) to 50 % (log)."]
+        "A difference counts from 10 % on: the model cannot tell less.",
+        "Ext instead gives 20 % (log) to 75 % (big) of the rate.",
+        "Xfs instead gives 10 % (big) to 50 % (log) of the rate."]
 
 
 COMPARE = """[[conclusion]]
@@ -144,18 +144,18 @@ def test_ratios():
     near(agreement.mean_ratio(table((2, 8, 6, 4, 0, 0)), words | {"only": ""}), math.sqrt(1.5))
     assert agreement.mean_ratio(table((2, 8, None, 4, 0, 0)), words) is None
     assert said(rate, say=COMPARE % "work=log") == [
-        "Fs ext instead of fat, with work log, makes rate 3.00 times as large (one pair of runs)."]
+        "With work log, fs ext instead of fat gives 3.00 times the rate (one pair of runs)."]
     assert said((2, 8, 6, 4, 99, 99), say=COMPARE % "") == [
-        "Fs ext instead of fat makes rate 1.22 times as large in the mean of 2 pairs of runs (0.500 "
-        "to 3.00 times)."]
+        "Fs ext instead of fat gives 1.22 times the rate in the mean of 2 pairs of runs (0.50 to "
+        "3.00 times)."]
     assert said((8, 8, 2, 2, 99, 99), say=COMPARE % "work=big") == [
-        "Fs ext instead of fat, with work big, leaves 25.0 % of rate (one pair of runs)."]
+        "With work big, fs ext instead of fat leaves 25 % of the rate (one pair of runs)."]
     # all of a sentence has one unit: 1/4 and 3/2, whose mean is sqrt(3/8)
     assert said((8, 4, 2, 6, 99, 99), say=COMPARE % "") == [
-        "Fs ext instead of fat leaves 61.2 % of rate in the mean of 2 pairs of runs (25.0 to 150 "
-        "%)."]
+        "Fs ext instead of fat costs 39 % of the rate in the mean of 2 pairs of runs (from 75 % less "
+        "to 50 % more)."]
     assert said((8, 8, 8.03, 8.03, 99, 99), say=COMPARE % "work=big") == [
-        "Fs ext instead of fat, with work big, hardly changes rate (one pair of runs)."]
+        "With work big, fs ext instead of fat hardly changes the rate (one pair of runs)."]
 
 
 def test_sets_that_agree():
@@ -165,8 +165,8 @@ def test_sets_that_agree():
     found = agreement.agreement(tables, tables[0].experiment.statements)
     assert [(a.holds, a.values) for a in found] == [((True, False, True, False), (2.0, 4.0))]
     assert found[0].sentence() == (
-        "In 2 of the 4 other sets of parameters that fit the published figures as well, rate is "
-        "larger with fs ext instead of fat and work log, 2 to 4 times.")
+        "In 2 of the 4 other sets of parameters that fit the published figures as well, fs ext "
+        "instead of fat raises the rate with work log, to 2 to 4 times as much.")
     everywhere = agreement.agreement(tables[:2], tables[0].experiment.statements)[0]
     assert everywhere.sentence().startswith("In the only other set of parameters that fits the ")
     assert everywhere.values == (2, 2)
@@ -190,8 +190,8 @@ def test_where_a_value_is_least_and_most():
     one = table(rates, say=extremes)
     words = one.experiment.statements[0].words
     least, most = agreement._extremes(one, words)
-    assert least.text == "rate is least with fs fat, work big", least
-    assert most.text == "rate is most with fs ext, work log", most
+    assert least.text == "the rate is lowest with fs fat and work big", least
+    assert most.text == "the rate is highest with fs ext and work log", most
     for others, wanted in (((70, 30, 110, 50, 90, 40), (True, True)), ((7, 8, 11, 5, 9, 6), (False, True)),
                            ((7, 3, 11, 5, 12, 4), (True, False)), ((3, 11, 5, 9, 4, 7), (False, False)),
                            ((None, 3, None, None, 9, 4), (True, False))):
@@ -203,27 +203,32 @@ def test_where_a_value_is_least_and_most():
 
 def test_the_last_good_level():
     assert said((10, 10, 6, 4, 4.9, 9), say=LIMIT) == [
-        "log: 6.00 MB/s with up to ext, 4.90 MB/s with xfs kinds.",
-        "big: 10.0 MB/s with fat, 4.00 MB/s with ext kinds."]
+        "With work log, the rate keeps 50 % of the first value up to ext kinds (6.00 MB/s), and no "
+        "longer: 4.90 MB/s with xfs kinds.",
+        "With work big, the rate falls below 50 % of the first value at once, from 10.0 MB/s with fat "
+        "kinds to 4.00 MB/s with ext kinds."]
     assert said((10, 10, 5, 10, 5, 5), say=LIMIT) == [
-        "log: rate stays above 50 % up to the last of xfs kinds.",
-        "big: rate stays above 50 % up to the last of xfs kinds."]
+        "With work log, the rate keeps 50 % of the first value up to the last one, xfs kinds (5.00 "
+        "MB/s).",
+        "With work big, the rate keeps 50 % of the first value up to the last one, xfs kinds (5.00 "
+        "MB/s)."]
     t = table((10, 10, 6, 4, 4.9, 9), say=LIMIT)
     assert [c.text for c in agreement._limit(t, t.experiment.statements[0].words)] == [
-        "the limit of log is at ext kinds", "the limit of big is at fat kinds"]
+        "the rate keeps 50 % of the first value up to ext kinds with log",
+        "the rate keeps 50 % of the first value up to fat kinds with big"]
 
 
 def test_signs_of_differences():
     """From theory and from a kernel, as a share of what the replay is compared with."""
     law = ('[theory]\nlaw = "uniform-writes"\nmeasure = "rate"\n[[conclusion]]\nsay = "theory"\n')
     assert said((11, 5, 4, 8, 1, 1), theory=(10, 10, None, 8, None, None), say=law) == [
-        "Where there is a theory (3 runs), rate differs from the theory by 20 % in the mean and by "
-        "at most 50 % (fs fat, work big)."]
+        "The rate can be compared with a theory in 3 runs, and is off by 20 % in the mean and by at "
+        "most 50 % (fs fat, work big)."]
     checks = [Check(("fat", "log"), {"rate": 5}), Check(("xfs", "big"), {"rate": 6}),
               Check(("ext", "log"), {"rate": None})]
     assert said((4, 9, 9, 9, 9, 8), checks=checks, say='[[conclusion]]\nsay = "text"\ntext = "-"\n'
-                ) == ["-", "2 of the runs went through a kernel as well: rate differs there from "
-                      "the replay by 25 % in the mean and by at most 25 % (fs fat, work log)."]
+                ) == ["-", "2 runs went through a kernel as well. Of the rate, the replay is off by 25 % in "
+                      "the mean and by at most 25 % (fs fat, work log)."]
     checks[1] = Check(("xfs", "big"), {"rate": 2})
     assert said((4, 9, 9, 9, 9, 8), checks=checks, say='[[conclusion]]\nsay = "text"\ntext = "-"\n'
                 )[1].endswith("by 50 % in the mean and by at most 75 % (fs xfs, work big).")
@@ -304,9 +309,9 @@ def test_samples():
     assert {name: n["samples"] for name, n in found["filesystems"].items()} == {
         "ext4": 1, "f2fs": 0, "vfat": 2}
     assert found["sentence"] == (
-        "Replayed results differ by at most 5.0 % from runs through the kernel at the same pace (3 "
-        "samples with requests up to 64 KiB, as here; ext4: 1.0 % in 1; vfat: 5.0 % in 2; none of "
-        "f2fs), and by at most 90.0 % in all 5 samples. The largest one is r on p.")
+        "Replays of ext4 and FAT32 differ by at most 5.0 % from runs through the kernel at the same "
+        "pace, in 3 samples with requests up to 64 KiB, as here (ext4 1.0 % in 1, FAT32 5.0 % in 2). "
+        "There is no such sample of F2FS. Of all 5 samples, r on p differs most, by 90.0 %.")
     # rounded up, but not because of the last bit of a binary fraction
     assert [replay_accuracy._share([sample("x", 1, 100000 + k, 100000)])
             for k in (1401, 1400, 1399, 100)] == ["1.5 %", "1.4 %", "1.4 %", "0.1 %"]

@@ -19,11 +19,12 @@ import re
 from dataclasses import dataclass
 from itertools import combinations
 
+from ..core.text import listed
 from ..experiment.sweep import array, text
 from ..recording import recordings
-from ..recording.recipes import partition_type
+from ..recording.recipes import partition_type, spelled
 from ..recording.recordings import Recording
-from .raw_writes import Device, RENEWED, THRESHOLD, place, size
+from .raw_writes import Device, RENEWED, THRESHOLD, place, told_size
 from .sd_layout import SECTOR
 
 # The work of a recording that a workload of advice means, and the phase that counts.
@@ -36,9 +37,6 @@ _FEW_CLUSTERS = {"-F 12": 4084, "-F 16": 65524}
 _CLUSTER = re.compile(r" -s (\d+)\b")
 # What f2fs aligns itself to on the device, in bytes.
 _SEGMENT = 2 * 2**20
-# How people write the names.
-_NAMES = {"vfat": "FAT32", "exfat": "exFAT", "btrfs": "Btrfs", "ntfs": "NTFS", "xfs": "XFS",
-          "f2fs": "F2FS"}
 # What most people use comes first, because of equal ones the first is chosen.
 _COMMON = ("ext4", "vfat", "vfat-32k", "exfat", "vfat-4k")
 
@@ -131,7 +129,8 @@ def filesystems_text(d: Device, workloads: list[str], start: int, asked: bool) -
         for f in tried:
             if f.example.filesystem == "f2fs" and (at - f.example.start * SECTOR) % _SEGMENT:
                 continue
-            words = {"name": f.name, "filesystem": f.example.filesystem,
+            label = f"{spelled(f.name)} at {place(at)}"
+            words = {"name": f.name, "filesystem": f.example.filesystem, "noun": label,
                      "start": f"{at // SECTOR}", "say": _say(f, at), "paste": _paste(d, f, at)}
             inner = ", ".join(f"{word} = {text(value)}" for word, value in words.items())
             lines.append(f"{text(f'{f.name} at {place(at)}')} = {{{inner}}}")
@@ -168,14 +167,12 @@ _NOTES = (
 
 def _say(f: Filesystem, start: int) -> str:
     """What to do, as one tells it to a friend."""
-    kind = f.example.filesystem
-    how = "" if f.name == kind else f" as {f.name} does"
-    return f"Format the partition at {place(start)} with {_NAMES.get(kind, kind)}{how}"
+    return f"Format the partition at {place(start)} with {spelled(f.name)}"
 
 
 def _missing(workloads: list[str]) -> str:
-    names = ", ".join(w.replace("-", " ") for w in workloads)
-    return f"There are no recordings of every filesystem for: {names}. This part is not about them."
+    names = listed([w.replace("-", " ") for w in workloads], "or")
+    return f"Not every filesystem here has a recording of {names}, so this part is not about that."
 
 
 def _paste(d: Device, f: Filesystem, start: int) -> str:
@@ -185,7 +182,8 @@ def _paste(d: Device, f: Filesystem, start: int) -> str:
     kind = partition_type(r.filesystem, r.mkfs)
     # mke2fs and mkntfs were forced to take a device without a partition table.
     mkfs = re.sub(r" -F(?= |$)", "", r.mkfs) if r.filesystem in ("ext4", "ntfs") else r.mkfs
-    return (f"# The filesystem as it was recorded, on a partition of {size(r.sectors * SECTOR)}. "
+    length = told_size(r.sectors * SECTOR)
+    return (f"# The filesystem as it was recorded, on a partition of {length}. "
             "All that is on the device gets lost.\n"
             f"printf 'label: dos\\nstart={start // SECTOR}, size={sectors}, type={kind}\\n' | "
             "sfdisk --wipe always /dev/sdX\n"

@@ -132,6 +132,14 @@ def size(value: int) -> str:
     return str(value)
 
 
+def told_size(value: int) -> str:
+    """Bytes as people say them: "4 MiB", "32 KiB" or "32256 bytes"."""
+    for unit, letter in ((_M, "M"), (_K, "K")):
+        if value and value % unit == 0:
+            return f"{value // unit} {letter}iB"
+    return f"{value} bytes"
+
+
 def place(value: int) -> str:
     """A start as people say it: "sector 63" or "4 MiB"."""
     return f"{value // _M} MiB" if value % _M == 0 else f"sector {value // SECTOR}"
@@ -166,7 +174,7 @@ def _sectors(d: Device, start: int) -> int:
 
 def _plain(d: Device, start: int, cluster: int) -> Candidate | None:
     """What mkfs.vfat makes without options; None if FAT32 cannot have such clusters there."""
-    label = f"{place(start)}, {size(cluster)}"
+    label = f"{place(start)}, {told_size(cluster)}"
     sectors = _sectors(d, start)
     try:
         return Candidate(label, "mkfs", 0, mkfs_vfat(start // SECTOR, sectors, cluster))
@@ -179,7 +187,7 @@ def _card(d: Device, card: Layout) -> Candidate | None:
     FAT32 of the patterns, and that is all that differs."""
     if card.filesystem == "exFAT":
         return None
-    label = f"SD Association, {size(card.cluster)}"
+    label = f"SD Association, {told_size(card.cluster)}"
     found = _aligned(d, card.start * SECTOR, card.cluster, card.unit)
     return Candidate(label, "factory", card.unit,
                      found.layout if found and card.filesystem == "FAT32" else card)
@@ -187,7 +195,7 @@ def _card(d: Device, card: Layout) -> Candidate | None:
 
 def _aligned(d: Device, start: int, cluster: int, align: int) -> Candidate | None:
     """The same with a data area at a multiple of `align`; None if mkfs.vfat cannot do that."""
-    label = f"{place(start)}, {size(cluster)}, data at {size(align)}"
+    label = f"{place(start)}, {told_size(cluster)}, data at {told_size(align)}"
     try:
         layout = mkfs_vfat(start // SECTOR, _sectors(d, start), cluster, align)
     except LabError:
@@ -266,11 +274,11 @@ def advise_text(d: Device, workloads: list[str]) -> str:
 _QUESTION = ("Where should a partition start, how large should clusters be, and what does it cost "
              "to choose otherwise, in speed and in wear?")
 _NOTES = (
-    "'1 MiB, 32K, data at 4M' is a partition at 1 MiB with FAT32, clusters of 32 KiB, and a data "
-    "area at a multiple of 4 MiB on the device. The workloads are patterns that stand for what a "
-    "host does, and no recordings of a kernel. Each of them does the same work on each layout, on "
-    "a device as full as its profile says. The patterns know where a FAT32 has its FATs, its "
-    "directory and its data, and nothing of a page cache, a journal or fragments. The layout "
+    "'1 MiB, 32 KiB, data at 4 MiB' is a partition at 1 MiB with FAT32, clusters of 32 KiB, and "
+    "a data area at a multiple of 4 MiB on the device. The workloads are patterns that stand for "
+    "what a host does, and no recordings of a kernel. Each of them does the same work on each "
+    "layout, on a device as full as its profile says. The patterns know where a FAT32 has its "
+    "FATs, its directory and its data, and nothing of a page cache, a journal or fragments. The layout "
     "is chosen whose worst workload comes nearest to the best one. Rates that differ by less than "
     "2 % are said to be equal, and of equal layouts the most common one is chosen. A device that "
     "is in a steady state erases as much as it programs.")
@@ -283,17 +291,22 @@ RENEWED = ("renewed", "nand.block_erases * profile.nand.pages_per_block / nand.p
 
 def _say(c: Candidate) -> str:
     """What to do, as one tells it to a friend."""
-    fat = f"{c.layout.filesystem} with {c.layout.cluster // _K} KiB clusters"
+    fat = f"{c.layout.filesystem} with {told_size(c.layout.cluster)} clusters"
     data = ""
     if c.style == "factory":
-        data = f", with the data area at a multiple of {size(c.align)}iB"
+        data = f", with the data area at a multiple of {told_size(c.align)}"
     return f"Start the partition at {place(c.start)} and format {fat}{data}"
+
+
+def _noun(c: Candidate) -> str:
+    """What sentences call it.  There is one layout at sector 63."""
+    return c.label if c.start % _M == 0 else place(c.start)
 
 
 def _level(d: Device, c: Candidate) -> str:
     words = {"start": size(c.start), "cluster": size(c.layout.cluster), "style": c.style,
              "align": size(c.align or c.layout.cluster), "data": str(c.data), "end": str(c.end),
-             "say": _say(c), "noun": place(c.start), "paste": paste.lines(
+             "say": _say(c), "noun": _noun(c), "paste": paste.lines(
                  c.layout, c.style == "factory", paste.Hints(d.capacity, d.unit, d.multiple))}
     inner = ", ".join(f"{word} = {text(value)}" for word, value in words.items())
     return f"{text(c.label)} = {{{inner}}}"

@@ -7,11 +7,11 @@ import difflib
 from typing import Collection
 
 
-def listed(words: list[str]) -> str:
-    """The words as English lists them: "a", "a and b", "a, b and c"."""
+def listed(words: list[str], last: str = "and") -> str:
+    """The words as English lists them: "a", "a and b", "a, b and c"; with `last` for "and"."""
     if len(words) < 2:
         return "".join(words)
-    return ", ".join(words[:-1]) + " and " + words[-1]
+    return f"{', '.join(words[:-1])} {last} {words[-1]}"
 
 
 def counted(number: int, word: str) -> str:

@@ -5,6 +5,8 @@
     host_time        how much it matters that the host of a replay takes no time
     bounds           how large an experiment may be
     spec             an experiment file as a value
+    nouns            what sentences call levels and measures
+    ratio_words      what a step does to a measure, in words
     shipped          the experiments that come with the lab
     plan             the runs of an experiment
     effects          which factor matters how much

@@ -14,16 +14,17 @@ from dataclasses import dataclass, replace
 from statistics import geometric_mean
 from typing import Callable, Iterator
 
-from ..core.units import alike, quantity
+from ..core.text import listed
+from ..core.units import alike, number, quantity
 from .choice import choose
-from .spec import ENSEMBLE, Experiment, Statement
+from .nouns import agreeing, called, combination, instead, noun, nouns, the
+from .ratio_words import SAME
+from .spec import ENSEMBLE, Statement
 from .step_path import way
 from .table import Row, Table
 
 # The least and the largest value by the levels of a row.
 Ranges = dict[tuple[str, ...], tuple[float, float]]
-# A ratio between 1 / 1.005 and 1.005 is no difference, as in `conclusion`.
-_SAME = 0.005
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ class Agreement:
                     "Only in the set as shipped, and not in the other one that fits")
         words = ""
         if self.values:
-            words = f", {' to '.join(dict.fromkeys(alike(self.values)))} times"
+            words = f", to {' to '.join(dict.fromkeys(alike(self.values)))} times as much"
         return f"{sets} the published figures as well, {self.claim}{words}."
 
 
@@ -123,19 +124,20 @@ def mean_ratio(table: Table, words: dict[str, str]) -> float | None:
 
 def _direction(ratio: float | None) -> str:
     if ratio is None:
-        return "is not known"
-    if abs(ratio - 1) < _SAME:
+        return "has no known effect on"
+    if abs(ratio - 1) < SAME:
         return "hardly changes"
-    return "is larger" if ratio > 1 else "is smaller"
+    return "raises" if ratio > 1 else "lowers"
 
 
 def _compare(table: Table, words: dict[str, str]) -> Iterator[Claim]:
     e = table.experiment
     want = _direction(mean_ratio(table, words))
-    name, _, level = words["only"].partition("=")
-    where = f" and {e.factor(name).label} {level}" if name else ""
-    yield Claim(f"{e.measure(words['measure']).label} {want} with {e.factor(words['factor']).label}"
-                f" {words['to']} instead of {words['from']}{where}",
+    factor, only = e.factor(words["factor"]), words["only"]
+    where = "".join(f" with {name}" for name in
+                    nouns(e, dict([only.split("=", 1)]) if only else {}))
+    yield Claim(f"{instead(factor, words['to'], words['from'])} {want} "
+                f"{the(e.measure(words['measure']).label)}{where}",
                 lambda t: _direction(mean_ratio(t, words)) == want,
                 lambda t: mean_ratio(t, words) or 1.0)
 
@@ -147,21 +149,17 @@ def _most(table: Table, words: dict[str, str], sign: int) -> Row | None:
 
 def _extremes(table: Table, words: dict[str, str]) -> Iterator[Claim]:
     e = table.experiment
-    for word, sign in (("least", -1), ("most", 1)):
+    for word, sign in (("lowest", -1), ("highest", 1)):
         row = _most(table, words, sign)
         if row:
-            yield Claim(f"{e.measure(words['measure']).label} is {word} with {_named(row, e)}",
+            yield Claim(f"{agreeing(e.measure(words['measure']), 'is')} {word} with "
+                        f"{listed(combination(e, row.levels))}",
                         functools.partial(_is_there, words, sign, row.levels))
 
 
 def _is_there(words: dict[str, str], sign: int, levels: tuple[str, ...], table: Table) -> bool:
     row = _most(table, words, sign)
     return row is not None and row.levels == levels
-
-
-def _named(row: Row, e: Experiment) -> str:
-    return ", ".join(f"{f.label} {level}" for f, level in zip(e.factors, row.levels)
-                     if len(f.levels) > 1)
 
 
 def _limits(table: Table, words: dict[str, str]) -> dict[str, str]:
@@ -184,10 +182,11 @@ def _limits(table: Table, words: dict[str, str]) -> dict[str, str]:
 
 def _limit(table: Table, words: dict[str, str]) -> Iterator[Claim]:
     e = table.experiment
-    what = words["what"] or e.factor(words["factor"]).label
+    factor, share = e.factor(words["factor"]), number(100 * (quantity(words["share"]) or 0))
+    keeps = f"{agreeing(e.measure(words['measure']), 'keeps')} {share} % of the first value"
     for others, level in _limits(table, words).items():
-        of = f" of {others}" if others else ""
-        yield Claim(f"the limit{of} is at {level} {what}",
+        name = f"{level} {words['what']}" if words["what"] else noun(factor, level)
+        yield Claim(f"{keeps} up to {name}{f' with {others}' if others else ''}",
                     functools.partial(_ends_at, words, others, level))
 
 
@@ -198,7 +197,8 @@ def _ends_at(words: dict[str, str], others: str, level: str, table: Table) -> bo
 def _choose(table: Table, words: dict[str, str]) -> Iterator[Claim]:
     found = choose(table, words)
     if found:
-        yield Claim(f"no choice is better than {found.level}",
+        name = called(table.experiment.factor(words["factor"]), found.level)
+        yield Claim(f"no choice is better than {name}",
                     functools.partial(_is_best, words, found.level))
 
 
@@ -217,8 +217,8 @@ def _between(table: Table, words: dict[str, str]) -> Iterator[Claim]:
     e = table.experiment
     name = _main_step(table, words)
     if name:
-        yield Claim(f"the {e.factor(name).label} has the largest part in the change of "
-                    f"{e.measure(words['measure']).label}",
+        yield Claim(f"{the(e.factor(name).label)} has the largest part in the change of "
+                    f"{the(e.measure(words['measure']).label)}",
                     lambda t: _main_step(t, words) == name)
 
 

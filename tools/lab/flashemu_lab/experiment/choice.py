@@ -34,6 +34,7 @@ from statistics import geometric_mean
 from typing import Callable, Iterable
 
 from ..core.units import measured, quantity
+from .nouns import called, noun, the
 from .replay_accuracy import off
 from .spec import Experiment, Measure
 from .table import Table
@@ -66,11 +67,15 @@ class Cost:
     most_at: str
 
     def words(self) -> str:
-        """Such as "rate 20 % (log) to 99 % (database)"."""
+        """Such as "20 % (log) to 99 % (database) of the rate" and "the same rate"."""
+        label = the(self.measure.label)
         if self.most > self.least * 1.02:
             least, most = span(self.least, self.most)
-            return f"{self.measure.label} {least} ({self.least_at}) to {most} ({self.most_at})"
-        return f"{self.measure.label} {times(self.least)}"
+            of = " of" if most.endswith("%") else ""
+            return f"{least} ({self.least_at}) to {most} ({self.most_at}){of} {label}"
+        if 0.995 <= self.least < 1.005:
+            return f"as much of {label}"
+        return f"{times(self.least)}{' of' if self.least < 1.1 else ''} {label}"
 
 
 def percent(share: float) -> str:
@@ -119,7 +124,7 @@ class Choice:
     best      what is best for each work: for each level of the only other factor with several, or
               of the one that the statement names
     counts    the ratio from which on a level differs from another one that is exact, less 1
-    unsteady  the combinations, as in "work log, device transcend8g", whose wear is not known
+    unsteady  the combinations, as in "transcend8g, log", whose wear is not known
     """
 
     level: str
@@ -131,13 +136,11 @@ class Choice:
 
 
 def named(e: Experiment, factor: str, others: Combination) -> str:
-    """A combination of the other factors' levels for people: "log", or "device transcend8g, work
-    log" where more than one of them is varied."""
-    varied = [(f.label, level) for f, level in
+    """A combination of the other factors' levels for people: "transcend8g, log"."""
+    varied = [(f, level) for f, level in
               zip((f for f in e.factors if f.name != factor), others) if len(f.levels) > 1]
-    if len(varied) < 2:
-        return ", ".join(level for _, level in varied) or ", ".join(others)
-    return ", ".join(f"{label} {level}" for label, level in varied)
+    name = noun if len(varied) > 1 else called
+    return ", ".join([name(f, level) for f, level in varied] or others)
 
 
 def cells(table: Table, factor: str, measure: Measure) -> Shares:
@@ -271,8 +274,8 @@ def _groups(e: Experiment, words: dict[str, str], speed: Shares, plain: Shares, 
         good = _unbeaten(least, margin)
         best = _unbeaten({level: shown[level] for level in good}, _plain(words))
         last = min(least, key=lambda level: least[level])
-        found.append(Best(group, tuple(best), tuple(x for x in good if x not in best),
-                          (last, least[last])))
+        perhaps = tuple(x for x in good if x not in best)
+        found.append(Best(called(e.factor(by), group), tuple(best), perhaps, (last, least[last])))
     return found
 
 

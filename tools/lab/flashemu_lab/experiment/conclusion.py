@@ -8,18 +8,20 @@ matters how much, and which runs are the best and the worst.
 from __future__ import annotations
 
 import math
-from statistics import geometric_mean
 from typing import Callable, Iterator
 
 from ..core.text import counted, listed
 from ..core.units import alike, measured, number, quantity
+from ..recording.recipes import spelled
 from .agreement import Agreement, agreement, split
 from .choice import Choice, cells, choose, costs, least_margin, percent
 from .decision import Decision, decide, decisive, weighty
 from .effects import Effect, analyse
+from .nouns import agreeing, called, combination, instead, noun, nouns, several, the
+from .ratio_words import step
 from .replay_accuracy import in_percent
-from .spec import Experiment, Measure, Statement
-from .step_path import Step, Way, way
+from .spec import Experiment, Factor, Measure, Statement
+from .step_path import NEARLY_ALL, Step, Way, way
 from .table import Row, Table, to_json
 
 # Effects with a smaller share of the variation are not worth a word.
@@ -33,6 +35,11 @@ _HELPS = 0.2
 def with_unit(value: float, measure: Measure) -> str:
     """A value with its unit, as in "6.20 MB/s"; without a unit it may be a count, as in "848"."""
     return f"{measured(value)} {measure.unit}" if measure.unit else alike([value])[0]
+
+
+def _with_units(values: list[float], measure: Measure) -> list[str]:
+    """Values of one sentence, which have one number of digits."""
+    return [with_unit(v, measure) for v in values] if measure.unit else alike(values)
 
 
 def _statements(e: Experiment) -> tuple[Statement, ...]:
@@ -84,11 +91,17 @@ def _kernel(table: Table) -> Iterator[str]:
         errors = [(full / replayed - 1, row) for row, replayed, full in
                   table.differences(measure.name)]
         if errors:
-            worst, row = max(errors, key=lambda pair: abs(pair[0]))
-            mean = sum(abs(error) for error, _ in errors) / len(errors)
-            yield (f"{len(errors)} of the runs went through a kernel as well: {measure.label} "
-                   f"differs there from the replay by {number(100 * mean)} % in the mean and by at "
-                   f"most {number(abs(100 * worst))} % ({_levels(row, table.experiment)}).")
+            yield (f"{counted(len(errors), 'run')} went through a kernel as well. Of "
+                   f"{the(measure.label)}, the replay is off by {_mean_and_most(errors, table)}.")
+
+
+def _mean_and_most(errors: list[tuple[float, Row]], table: Table) -> str:
+    """Shares by which runs are off, such as "20 % in the mean and by at most 50 % (fat, big)"."""
+    worst, row = max(errors, key=lambda pair: abs(pair[0]))
+    mean = sum(abs(error) for error, _ in errors) / len(errors)
+    where = ", ".join(combination(table.experiment, row.levels))
+    most = f"{number(abs(100 * worst))} %" + (f" ({where})" if where else "")
+    return most if len(errors) == 1 else f"{number(100 * mean)} % in the mean and by at most {most}"
 
 
 def shares(table: Table, measure: Measure) -> list[Effect]:
@@ -113,25 +126,28 @@ def _effects(table: Table, words: dict[str, str]) -> Iterator[str]:
     e = table.experiment
     measure = e.measure(words["measure"])
     found = [x for x in shares(table, measure) if x.share >= _SMALL_SHARE][:4]
-    parts = []
-    for effect in found:
-        names = [e.factors[i].label for i in effect.factors]
-        who = names[0] if len(names) == 1 else f"{listed(names)} together"
-        parts.append(f"{who} ({100 * effect.share:.0f} %)")
-    if len([f for f in e.factors if len(f.levels) > 1]) == 1 and parts:
+    if len([f for f in e.factors if len(f.levels) > 1]) == 1 and found:
         return  # there is nothing else that could matter
-    if parts:
-        yield f"What makes {measure.label} differ from run to run: {listed(parts)}."
+    if len(found) == 1 and found[0].share > 0.995:
+        names = [the(e.factors[i].label) for i in found[0].factors]
+        makes = "makes" if len(names) == 1 else "make"
+        together = "" if len(names) == 1 else " together"
+        yield f"Only {listed(names)}{together} {makes} a difference to {the(measure.label)}."
+    elif found:
+        parts = [f"{100 * x.share:.0f} % {'from' if i else 'come from'} {_source(x, e)}"
+                 for i, x in enumerate(found)]
+        yield (f"Of the differences in {the(measure.label)} between the runs, {listed(parts)}.")
     elif len(table.rows) > 1 and not table.failures:
         values = {row.values.get(measure.name) for row in table.rows}
-        yield (f"{_capital(measure.label)} is the same in all runs." if len(values) == 1 else
-               f"Which factor decides about {measure.label} is not computed: not every run has a "
-               "value" + (" above 0." if measure.log else "."))
+        yield (f"{_capital(agreeing(measure, 'is'))} the same in all runs." if len(values) == 1
+               else f"Which factor decides about {the(measure.label)} is not computed: not every "
+               "run has a value" + (" above 0." if measure.log else "."))
 
 
-def _levels(row: Row, e: Experiment, without: str = "") -> str:
-    return ", ".join(f"{f.label} {level}" for f, level in zip(e.factors, row.levels)
-                     if len(f.levels) > 1 and f.name != without)
+def _source(effect: Effect, e: Experiment) -> str:
+    """Such as "the filesystem" and "how the filesystem and the writes act together"."""
+    names = listed([the(e.factors[i].label) for i in effect.factors])
+    return names if len(effect.factors) == 1 else f"how {names} act together"
 
 
 def _extremes(table: Table, words: dict[str, str]) -> Iterator[str]:
@@ -141,16 +157,20 @@ def _extremes(table: Table, words: dict[str, str]) -> Iterator[str]:
     if len(rows) < 2 or rows[0][1] == rows[-1][1]:
         return
     least, most = rows[0][1], rows[-1][1]
+    small, large = _with_units([least, most], measure)
+    if small == large:
+        yield f"{_capital(agreeing(measure, 'is'))} nearly the same in all runs: {small}."
+        return
 
     def where(value: float) -> str:
         equal = [row for row, other in rows if math.isclose(other, value, rel_tol=1e-9)]
-        more = f", and in {counted(len(equal) - 1, 'more run')} alike" if len(equal) > 1 else ""
-        return f"{_levels(equal[0], e)}{more}"
+        more = f", and equally in {counted(len(equal) - 1, 'other run')}" if len(equal) > 1 else ""
+        return f"{listed(combination(e, equal[0].levels))}{more}"
 
-    small, large = (f"{text} {measure.unit}".rstrip() for text in alike([least, most]))
     times = f", {measured(most / least)} times as much" if least > 0 else ""
-    yield (f"Least {measure.label}: {small}, with {where(least)}. Most: {large}, with "
-           f"{where(most)}{times}.")
+    they = "They are" if several(measure.label) else "It is"
+    yield (f"{_capital(agreeing(measure, 'is'))} lowest with {where(least)}: {small}. {they} "
+           f"highest with {where(most)}: {large}{times}.")
 
 
 def _compare(table: Table, words: dict[str, str]) -> Iterator[str]:
@@ -166,26 +186,10 @@ def _compare(table: Table, words: dict[str, str]) -> Iterator[str]:
 
     before, after = by_others(words["from"]), by_others(words["to"])
     ratios = [after[k] / before[k] for k in before if after.get(k, 0) > 0 and before[k] > 0]
-    if not ratios:
-        return
-    where = "".join(f", with {e.factor(name).label} {level}," for name, level in only.items())
-    yield (f"{_capital(factor.label)} {words['to']} instead of {words['from']}{where} "
-           f"{_changes(geometric_mean(ratios), ratios, measure.label)}.")
-
-
-def _changes(mean: float, ratios: list[float], label: str) -> str:
-    """What a step does to a measure; all ratios in one unit, and of how many pairs they are."""
-    place, unit = (1, "times") if mean >= 1 else (100, "%")
-    if abs(mean - 1) < 0.005:
-        place, unit, verb = 100, "%", f"hardly changes {label}"
-    elif mean > 1:
-        verb = f"makes {label} {measured(mean)} times as large"
-    else:
-        verb = f"leaves {measured(100 * mean)} % of {label}"
-    if len(ratios) == 1:
-        return f"{verb} (one pair of runs)"
-    least, most = measured(place * min(ratios)), measured(place * max(ratios))
-    return f"{verb} in the mean of {len(ratios)} pairs of runs ({least} to {most} {unit})"
+    if ratios:
+        where = "".join(f"with {name}, " for name in nouns(e, only))
+        yield _capital(f"{where}{instead(factor, words['to'], words['from'])} "
+                       f"{step(ratios, measure)}.")
 
 
 def _between(table: Table, words: dict[str, str]) -> Iterator[str]:
@@ -196,47 +200,68 @@ def _between(table: Table, words: dict[str, str]) -> Iterator[str]:
     if not found:
         return
     changed = {s.factor.name for s in found.steps}
-    rest = _levels_of({name: level for name, level in found.before.items()
-                       if name not in changed}, e)
-    where = f" ({rest})" if rest else ""
-    yield (f"{_capital(measure.label)} {'grows' if found.last > found.first else 'falls'} from "
-           f"{with_unit(found.first, measure)} to {with_unit(found.last, measure)}{where}. "
-           f"{_who_does_it(found, measure)}")
+    same = nouns(e, {name: level for name, level in found.before.items() if name not in changed})
+    where = f", with {listed(same)}" if same else ""
+    verb = "raise" if found.last > found.first else "lower"
+    steps = [s.factor for s in found.steps]
+    values = [found.first, found.last, found.together, *(s.alone for s in found.steps)]
+    first, last, *told = _with_units(values, measure)
+    if len(steps) == 1:
+        levels = (found.after[steps[0].name], found.before[steps[0].name])
+        yield (f"{_capital(instead(steps[0], *levels))} {verb}s {the(measure.label)} from {first} "
+               f"to {last}{where}.")
+        return
+    after, before = (listed(nouns(e, {name: levels[name] for name in changed}))
+                     for levels in (found.after, found.before))
+    yield (f"{_capital(after)}, instead of {before}, {verb} {the(measure.label)} from {first} to "
+           f"{last}{where}. {_who_does_it(found, measure, told)}")
 
 
-def _who_does_it(found: Way, measure: Measure) -> str:
-    """What of a way makes the difference: one step alone, or several only together."""
+def _who_does_it(found: Way, measure: Measure, told: list[str]) -> str:
+    """What of a way makes the difference: one step alone, each of several alone, or several only
+    together; `told` is what the enough ones give together and what each step gives alone."""
+    value = {s.factor.name: text for s, text in zip(found.steps, told[1:])}
+
     def name(s: Step) -> str:
-        return (f"{s.factor.label} {found.after[s.factor.name]} instead of "
-                f"{found.before[s.factor.name]}")
+        return noun(s.factor, found.after[s.factor.name])
 
     def alone(s: Step) -> str:
-        return f"{name(s)} ({with_unit(s.alone, measure)})"
+        return f"{name(s)} ({value[s.factor.name]})"
 
-    enough = found.enough
-    others = [s for s in found.steps if s not in enough]
-    if len(enough) == 1:
-        text = f"{_capital(alone(enough[0]))} does that alone."
+    enough, together = found.enough, told[0]
+    beyond = (found.together - found.last) * (found.last - found.first) > 0
+    as_well = [s for s in found.steps
+               if s not in enough and len(enough) == 1 and s.alone_share >= NEARLY_ALL]
+    same = math.isclose(found.together, found.last, rel_tol=0.01)
+    if as_well:
+        either = "Either" if len(as_well) == 1 else "Any"
+        text = f"{either} of {listed([alone(s) for s in (*enough, *as_well)])} does that alone."
+    elif len(enough) == 1:
+        does = "more than that" if beyond and not same else "that"
+        text = f"{_capital(alone(enough[0]))} does {does} alone."
     elif all(abs(s.alone_share) < _HELPS for s in enough):
-        helps = "changes much" if found.last < found.first else "helps"
-        if len(enough) == 2:
-            text = f"Neither {alone(enough[0])} nor {alone(enough[1])} {helps} alone; both do"
-        else:
-            text = f"None of {listed([alone(s) for s in enough])} {helps} alone; all together do"
-        text += f" ({with_unit(found.together, measure)})."
+        who = (f"Neither {alone(enough[0])} nor {alone(enough[1])}" if len(enough) == 2 else
+               f"None of {listed([alone(s) for s in enough])}")
+        all_of = "both" if len(enough) == 2 else "all of them"
+        text = f"{who} {_helps(found, measure)} alone; {all_of} together do ({together})."
     else:
-        each = listed([f"{name(s)} gives {with_unit(s.alone, measure)}" for s in enough])
-        text = f"Alone, {each}; together they give {with_unit(found.together, measure)}."
+        each = listed([f"{name(s)} gives {value[s.factor.name]}" for s in enough])
+        text = f"Alone, {each}; together they give {together}."
+    others = [s for s in found.steps if s not in enough and s not in as_well]
     if others:
-        makes, adds = ("makes", "adds") if len(others) == 1 else ("make", "add")
-        same = math.isclose(found.together, found.last, rel_tol=0.01)
-        text += (f" {_capital(listed([name(s) for s in others]))} "
-                 f"{f'{makes} no difference' if same else f'{adds} the rest'}.")
+        ending = "s" if len(others) == 1 else ""
+        text += f" {_capital(listed([name(s) for s in others]))} " + (
+            f"change{ending} nothing more." if same else
+            f"take{ending} some of it back." if beyond else
+            f"make{ending} the remaining difference.")
     return text
 
 
-def _levels_of(levels: dict[str, str], e: Experiment) -> str:
-    return ", ".join(f"{e.factor(name).label} {level}" for name, level in levels.items())
+def _helps(found: Way, measure: Measure) -> str:
+    """What a step on the way does, if it does something: whether more or less is better."""
+    if not measure.better:
+        return "changes much"
+    return "helps" if (found.last > found.first) == (measure.better == "more") else "costs much"
 
 
 def _limit(table: Table, words: dict[str, str]) -> Iterator[str]:
@@ -250,20 +275,30 @@ def _limit(table: Table, words: dict[str, str]) -> Iterator[str]:
     for row, value in table.select(measure.name, {}):
         others = row.levels[:place] + row.levels[place + 1:]
         curves.setdefault(others, []).append((row.levels[place], value))
-    what = words["what"] or factor.label
+
+    def name(level: str) -> str:
+        return f"{level} {words['what']}" if words["what"] else noun(factor, level)
+
     for others, curve in curves.items():
-        name = f"{', '.join(others)}: " if others else ""
+        rest = [noun(f, level) for f, level in
+                zip((f for f in e.factors if f != factor), others) if len(f.levels) > 1]
+        where = f"with {listed(rest)}, " if rest else ""
         good = 1
         while good < len(curve) and curve[good][1] >= share * curve[0][1]:
             good += 1
-        if good == len(curve):
-            yield (f"{name}{measure.label} stays above {number(100 * share)} % up to the last "
-                   f"of {curve[-1][0]} {what}.")
-            continue
-        (level, value), (next_level, next_value) = curve[good - 1], curve[good]
-        up_to = "up to " if good > 1 else ""
-        yield (f"{name}{with_unit(value, measure)} with {up_to}{level}, "
-               f"{with_unit(next_value, measure)} with {next_level} {what}.")
+        kept = f"{number(100 * share)} % of the first value"
+        (last, value), following = curve[good - 1], curve[good:]
+        if good == 1 and following:
+            text = (f"{agreeing(measure, 'falls')} below {kept} at once, from "
+                    f"{with_unit(value, measure)} with {name(last)} to ")
+        else:
+            end = "" if following else "the last one, "
+            text = (f"{agreeing(measure, 'keeps')} {kept} up to {end}{name(last)} "
+                    f"({with_unit(value, measure)})" + (", and no longer: " if following else ""))
+        if following:
+            level, value = following[0]
+            text += f"{with_unit(value, measure)} with {name(level)}"
+        yield f"{_capital(where + text)}."
 
 
 def _choose(table: Table, words: dict[str, str]) -> Iterator[str]:
@@ -276,23 +311,23 @@ def _choose(table: Table, words: dict[str, str]) -> Iterator[str]:
     known = words["wear"] if len(found.unsteady) < len(cells(table, factor.name,
                                                              e.measure(words["measure"]))) else ""
     labels = [e.measure(name).label for name in (words["measure"], known) if name]
-    first = factor.given(found.level).get("say", f"Choose {found.level}")
-    others = [level for level in found.equal if level != found.level]
+    first = factor.given(found.level).get("say", f"Choose {called(factor, found.level)}")
+    others = [called(factor, level) for level in found.equal if level != found.level]
     if len(found.equal) == len(factor.levels):
-        yield (f"The {factor.label} does not matter here: no difference of {listed(labels)} "
-               f"counts. {first}.")
+        yield (f"{_capital(the(factor.label))} does not matter here: no difference in "
+               f"{listed([the(label) for label in labels], 'or')} counts. {first}.")
     else:
         yield f"{first}. {_where_worst(found, words, table)}.{_against(table, words, found)}"
         if others:
-            yield f"As good, because no difference counts: {'; '.join(others)}."
-    yield from _for_each(found)
+            yield f"As good, because no difference counts: {_first(tuple(others))}."
+    yield from _for_each(found, factor)
     yield _what_counts(table, words, found)
     if found.unsteady:
         yield _not_steady(e.measure(words["wear"]).label, found)
     for level in factor.levels:
         if level not in found.equal:
             parts = listed([cost.words() for cost in costs(table, words, found, level)])
-            yield f"{_capital(level)}, compared with the choice: {parts}."
+            yield f"{_capital(called(factor, level))} instead gives {parts}."
 
 
 def _against(table: Table, words: dict[str, str], found: Choice) -> str:
@@ -301,34 +336,39 @@ def _against(table: Table, words: dict[str, str], found: Choice) -> str:
     level = words["against"]
     if not level or level in found.equal:
         return ""
-    name = table.experiment.factor(words["factor"]).given(level).get("noun", level)
+    name = called(table.experiment.factor(words["factor"]), level)
     cost = next((c for c in costs(table, words, found, level)
                  if c.measure.name == words["measure"]), None)
     if not cost or cost.least >= 1 or cost.measure.better == "less":
         return ""
     upto = "up to " if cost.most > cost.least * 1.02 else ""
-    return (f" {_capital(name)} costs {upto}{percent(1 - cost.least)} of the {cost.measure.label} "
-            f"({cost.least_at}).")
+    return (f" {_capital(name)} costs {upto}{percent(1 - cost.least)} of "
+            f"{the(cost.measure.label)} ({cost.least_at}).")
 
 
 def _where_worst(found: Choice, words: dict[str, str], table: Table) -> str:
     share, at = found.share
-    label = table.experiment.factor(words["factor"]).label
     if share == 1:
+        label = table.experiment.factor(words["factor"]).label
         return f"No other {label} is better by a difference that counts"
-    measure = table.experiment.measure(words["measure"]).label
-    return f"This {label} is weakest with {at}: {percent(share)} of the best {measure}"
+    measure = table.experiment.measure(words["measure"])
+    if measure.better == "less":
+        return f"It is weakest with {at}: {measured(1 / share)} times the least {measure.label}"
+    return f"It is weakest with {at}: {percent(share)} of the best {measure.label}"
 
 
-def _for_each(found: Choice) -> Iterator[str]:
-    """What is best for which work."""
+def _for_each(found: Choice, factor: Factor) -> Iterator[str]:
+    """What is best for which work; of several that are equal none is called the best."""
     same = [b.group for b in found.best if b.worst[1] == 1]
     for b in found.best:
         if b.group not in same:
+            best, perhaps = (tuple(called(factor, level) for level in levels)
+                             for levels in (b.levels, b.perhaps))
             level, share = b.worst
-            more = f" Perhaps as good: {_first(b.perhaps)}." if b.perhaps else ""
-            yield (f"Best for {b.group}: {_first(b.levels)}.{more} Worst: {level}, with "
-                   f"{percent(share)} of the best.")
+            text = f"{'Best' if len(best + perhaps) == 1 else 'Good'} for {b.group}: {_first(best)}"
+            if perhaps:
+                text += f"; perhaps as good: {_first(perhaps)}"
+            yield (f"{text}. Worst: {called(factor, level)}, with {percent(share)} of the best.")
     if same:
         yield f"No difference counts for {listed(same)}."
 
@@ -341,26 +381,27 @@ def _first(levels: tuple[str, ...]) -> str:
 
 
 def _what_counts(table: Table, words: dict[str, str], found: Choice) -> str:
-    """Such as "A difference counts from 2 % on, and with exfat from 13.2 % on: ..."."""
+    """Such as "A difference counts from 2 % on, with exFAT from 13.2 % on: ..."."""
     factor, least = table.experiment.factor(words["factor"]), least_margin(words) - 1
     text = f"A difference counts from {number(100 * (quantity(words['threshold']) or 0))} % on"
     by_name: dict[str, list[str]] = {}
     for level, may in found.counts.items():
         if may > least:
             names = by_name.setdefault(in_percent(may), [])
-            name = factor.given(level).get("filesystem", level)
+            given = factor.given(level).get("filesystem", "")
+            name = spelled(given) if given else called(factor, level)
             names += [name] if name not in names else []
     if not by_name:
-        return f"{text}: that is what the model can tell."
-    parts = [f"with {listed(names)} {may}" for may, names in by_name.items()]
-    return (f"{text}; {listed(parts)}. So much have replays differed from a kernel, and of two "
-            "that are compared both count.")
+        return f"{text}: the model cannot tell less."
+    parts = [f"with {listed(names)} from {may}" for may, names in by_name.items()]
+    return (f"{text}, {listed(parts)}: by so much, replays have differed from a kernel. Of two "
+            "that are compared, both count.")
 
 
 def _not_steady(label: str, found: Choice) -> str:
-    return (f"The device is not in a steady state with {listed(list(found.unsteady))}: it has "
+    return (f"With {listed(list(found.unsteady))}, the device is not in a steady state: it has "
             "blocks that nobody has written yet, and erases less than half of what it programs. "
-            f"Its {label} grows later, so wear does not decide there.")
+            f"{_capital(the(label))} will grow, so wear does not decide there.")
 
 
 def _published(table: Table, words: dict[str, str]) -> Iterator[str]:
@@ -384,19 +425,21 @@ def _published(table: Table, words: dict[str, str]) -> Iterator[str]:
     least = min(told, key=lambda level: told[level])
     rest = told[least] - found[least]
     orders = [sorted(told, key=lambda level: -values[level]) for values in (found, told)]
-    order = (f"the order is as published: {listed(orders[0])}" if orders[0] == orders[1] else
-             f"the order is {listed(orders[0])}, and published is {listed(orders[1])}")
+    names = [[called(factor, level) for level in order] for order in orders]
+    order = (f"the order is as published: {listed(names[0])}" if orders[0] == orders[1] else
+             f"the order is {listed(names[0])}, but {listed(names[1])} was published")
     parts = []
     for level in orders[1]:
         value = found[level] + rest
         if level != least:
-            parts.append(f"{level} {with_unit(value, measure)} instead of "
-                         f"{with_unit(told[level], measure)} "
+            ours, theirs = alike([value, told[level]])
+            unit = f" {measure.unit}" if measure.unit else ""
+            parts.append(f"{called(factor, level)} has {ours} where {theirs}{unit} was published "
                          f"({100 * (value / told[level] - 1):+.0f} %)")
-    where = "".join(f"{e.factor(name).label} {level}: " for name, level in only.items())
-    yield (f"{where}{order}. {least} leaves {with_unit(rest, measure)} of its "
-           f"{with_unit(told[least], measure)} for {words['rest']}. With as much for the others "
-           f"there are {listed(parts)}.")
+    where = "".join(f"with {name}, " for name in nouns(e, only))
+    yield _capital(f"{where}{order}. {_capital(called(factor, least))} leaves "
+                   f"{with_unit(rest, measure)} of its {with_unit(told[least], measure)} for "
+                   f"{words['rest']}. With as much for the others, {listed(parts)}.")
 
 
 def _theory(table: Table, words: dict[str, str]) -> Iterator[str]:
@@ -407,12 +450,8 @@ def _theory(table: Table, words: dict[str, str]) -> Iterator[str]:
             errors.append((value / row.theory - 1, row))
     if not errors:
         return
-    worst, row = max(errors, key=lambda pair: abs(pair[0]))
-    mean = sum(abs(error) for error, _ in errors) / len(errors)
-    label = e.measure(e.law_measure).label
-    yield (f"Where there is a theory ({len(errors)} runs), {label} differs from the theory by "
-           f"{number(100 * mean)} % in the mean and by at most {number(abs(100 * worst))} % "
-           f"({_levels(row, e)}).")
+    yield (f"{_capital(the(e.measure(e.law_measure).label))} can be compared with a theory in "
+           f"{counted(len(errors), 'run')}, and is off by {_mean_and_most(errors, table)}.")
 
 
 def _text(table: Table, words: dict[str, str]) -> Iterator[str]:

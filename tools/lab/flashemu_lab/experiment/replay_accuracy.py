@@ -16,12 +16,13 @@ import io
 import math
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
-from typing import Iterable, Sized
+from typing import Iterable, Sequence, Sized
 
 from ..core.errors import LabError
 from ..core.json_text import member, wrong
 from ..core.text import listed
 from ..recording import recordings
+from ..recording.recipes import spelled
 from ..runs.expression import longest_command
 from ..runs.run import Json, Run
 
@@ -174,10 +175,15 @@ def agreement(runs: Iterable[Run]) -> Json | None:
 def off(replay: Json | None, filesystem: str) -> float:
     """How far replays of a filesystem may be from a kernel, as a share, by what `agreement` has
     said: the largest difference of its samples with requests as long; without such ones of its
-    samples; and without any of all samples.  0 if nothing was replayed, or without samples."""
+    samples; and without any of all samples.  What is no filesystem of these runs, such as a start,
+    is as far off as the worst of their filesystems.  0 if nothing was replayed, or without
+    samples."""
     told = replay or {}
-    for numbers in (told.get("filesystems", {}).get(filesystem),
-                    told.get("any", {}).get(filesystem), told.get("like"), told):
+    known = told.get("filesystems", {})
+    if known and filesystem not in known:
+        return max(off(replay, name) for name in known)
+    for numbers in (known.get(filesystem), told.get("any", {}).get(filesystem), told.get("like"),
+                    told):
         if numbers and numbers.get("largest") is not None:
             return float(numbers["largest"])
     return 0.0
@@ -208,11 +214,12 @@ def check(replay: Json) -> None:
             raise wrong("replay", value, "differences of at least 0")
 
 
-def _worst(samples: Iterable[Sample]) -> str:
+def _worst(samples: Sequence[Sample]) -> str:
     """Which sample differs most, and why if that is known."""
     found = max(samples, key=lambda s: abs(s.difference))
     why = _WHY.get((found.recording, found.profile))
-    return f"{found.recording} on {found.profile}" + (f", where {why}" if why else "")
+    return (f"{found.recording} on {found.profile} differs most, by {_share([found])}"
+            + (f": {why}" if why else ""))
 
 
 def _largest(samples: Iterable[Sample]) -> float | None:
@@ -241,18 +248,25 @@ def _sentence(samples: tuple[Sample, ...], like: list[Sample], of: dict[str, lis
     if not samples:
         return ("It is not known how far these replayed results are from runs through the kernel: "
                 f"there are no samples (no {NAME} next to the recordings).")
-    told = f"requests up to {_lengths(used.limits)}"
-    if not like:
-        return (f"Replayed results differ by at most {_share(samples)} from runs through the "
-                f"kernel at the same pace ({_count(samples)}, none with {told}, as here). The "
-                f"largest one is {_worst(samples)}.")
-    parts = [f"{name}: {_share(some)} in {len(some)}" for name, some in of.items() if some]
-    unknown = [name for name, some in of.items() if not some]
-    parts += [f"none of {listed(unknown)}"] if unknown else []
-    return (f"Replayed results differ by at most {_share(like)} from runs through the kernel at "
-            f"the same pace ({_count(like)} with {told}, as here; {'; '.join(parts)}), and by at "
-            f"most {_share(samples)} in all {_count(samples)}. The largest one is "
-            f"{_worst(samples)}.")
+    told = f"requests up to {_lengths(used.limits)}, as here"
+    own = [s for s in like if of.get(s.filesystem)]
+    unknown = [spelled(name) for name, some in of.items() if not some]
+    lacking = f" There is no such sample of {listed(unknown, 'or')}." if unknown else ""
+    if own:
+        each = [f"{spelled(name)} {_share(some)} in {len(some)}"
+                for name, some in of.items() if some]
+        parts = f" ({', '.join(each)})" if len(each) > 1 else ""
+        first = (f"Replays of {listed([spelled(n) for n in of if of[n]])} differ {_by(own)} from "
+                 f"runs through the kernel at the same pace, in {_count(own)} with {told}{parts}.")
+    else:
+        first = (f"Replays differ {_by(like or samples)} from runs through the kernel at the same "
+                 f"pace, in {_count(like or samples)}"
+                 f"{f' with {told}' if like else f', none with {told}'}.")
+    return (f"{first}{lacking} Of all {_count(samples)}, {_worst(samples)}.")
+
+
+def _by(samples: Sequence[Sample]) -> str:
+    return f"by {'at most ' if len(samples) > 1 else ''}{_share(samples)}"
 
 
 def _lacking(used: _Used) -> list[str]:

@@ -68,12 +68,14 @@ class Factor:
     """What is varied: levels as text, in the order of the file.
 
     words  for each level the words that it gives values to, or empty if no level does
+    noun   how sentences call a level, such as "sector {}"; or ""
     """
 
     name: str
     label: str
     levels: tuple[str, ...]
     words: tuple[tuple[tuple[str, str], ...], ...] = ()
+    noun: str = ""
 
     @property
     def is_key(self) -> bool:
@@ -93,8 +95,7 @@ class Factor:
 
 @dataclass(frozen=True)
 class Measure:
-    """A number of each run.  better is "less", "more" or ""; a logarithmic measure is compared
-    by ratios."""
+    """A number of each run.  better is "less", "more" or ""; with `log`, ratios count."""
 
     name: str
     value: str
@@ -362,10 +363,12 @@ def _experiment(top: _Table, text: str, path: str) -> Experiment:
 def _factors(table: _Table) -> tuple[Factor, ...]:
     found = []
     for name, value in _flat(table.value):
-        label, levels = name, value
+        label, levels, noun = name, value, ""
         if isinstance(value, dict):
             inner = _Table(value, (*table.place, name), table.mistakes)
-            label = inner.text("label", name)
+            label, noun = inner.text("label", name), inner.text("noun", "")
+            if noun and noun.count("{}") + noun.count("{size}") != 1:
+                inner.bad("noun", f"noun = {_shown(noun)}: allowed: a text with {{}} or {{size}}")
             levels = value.get("levels")
             if levels is None and {"from", "to"} <= set(value):
                 first, last = inner.number("from", 0, 0, 2**62), inner.number("to", 0, 0, 2**62)
@@ -393,7 +396,7 @@ def _factors(table: _Table) -> tuple[Factor, ...]:
             for text in texts:
                 if whole(text) is None or int(text) > 2**63 - 1:
                     table.bad(name, f"seed: the level {text} is not a whole number", text)
-        found.append(Factor(name, label, tuple(texts), words))
+        found.append(Factor(name, label, tuple(texts), words, noun))
     return tuple(found)
 
 

@@ -17,7 +17,7 @@ from .table import Table
 
 
 # Steps that make so much of a change make it.
-_NEARLY_ALL = 0.9
+NEARLY_ALL = 0.9
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def way(table: Table, words: dict[str, str]) -> Way | None:
 
     parts = [Step(f, share / total, values[frozenset({i})], part(frozenset({i})))
              for i, (share, f) in enumerate(zip(contributions(counted, len(steps)), steps))]
-    done = min((d for d in values if part(d) >= _NEARLY_ALL),
+    done = min((d for d in values if part(d) >= NEARLY_ALL),
                key=lambda d: (len(d), -part(d), sorted(d)))
     return Way(first, last, before, after, tuple(sorted(parts, key=lambda s: -s.share)),
                tuple(parts[i] for i in sorted(done)), values[done])

@@ -18,9 +18,25 @@ from . import recordings
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
 _TEXTS = ("profile", "mkfs", "mount", "work")
 _SECTORS = ("start", "sectors")
+# How people write the names of filesystems; and what stands behind "-" in a recording's name.
+_SPELLED = {"vfat": "FAT32", "vfat12": "FAT12", "vfat16": "FAT16", "exfat": "exFAT",
+            "btrfs": "Btrfs", "ntfs": "NTFS", "ntfs3": "NTFS", "xfs": "XFS", "f2fs": "F2FS"}
+_OPTIONS = {"nojournal": " without a journal", "stripe": " with a stripe"}
 # What a table has if neither it nor [defaults] says otherwise.
 _USUAL = {"seconds": recordings.SECONDS, "memory": recordings.MEMORY}
 _GUEST = tuple(_USUAL)
+
+
+def spelled(name: str) -> str:
+    """A filesystem with its options, as people write what recordings call it: "FAT32" for vfat,
+    "FAT32 (32 KiB clusters)" for vfat-32k."""
+    filesystem, _, options = name.partition("-")
+    text = _SPELLED.get(filesystem, filesystem)
+    if options in _OPTIONS:
+        return text + _OPTIONS[options]
+    if re.fullmatch(r"\d+k", options):
+        return f"{text} ({options[:-1]} KiB clusters)"
+    return f"{text} ({options})" if options else text
 
 
 def partition_type(filesystem: str, mkfs: str) -> str:
