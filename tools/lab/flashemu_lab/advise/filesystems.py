@@ -124,17 +124,18 @@ def filesystems_text(d: Device, workloads: list[str], start: int, asked: bool) -
         f"question = {text(_QUESTION)}", f"notes = {text(_NOTES)}", "", "[device]",
         f"profile = {text(d.profile)}", f"set = {array(list(d.overrides))}", "",
         "[workload]", 'requests = "rec:{name}-{work},start={start},measure={phase}"', "",
-        "[factors.filesystem]", 'label = "filesystem"', "[factors.filesystem.levels]"]
+        "[factors.filesystem]", 'label = "filesystem"', 'noun = "{}"',
+        "[factors.filesystem.levels]"]
     for at in (start, 63 * SECTOR):
         for f in tried:
             if f.example.filesystem == "f2fs" and (at - f.example.start * SECTOR) % _SEGMENT:
                 continue
-            label = f"{spelled(f.name)} at {place(at)}"
-            words = {"name": f.name, "filesystem": f.example.filesystem, "noun": label,
+            words = {"name": f.name, "filesystem": f.example.filesystem,
                      "start": f"{at // SECTOR}", "say": _say(f, at), "paste": _paste(d, f, at)}
             inner = ", ".join(f"{word} = {text(value)}" for word, value in words.items())
-            lines.append(f"{text(f'{f.name} at {place(at)}')} = {{{inner}}}")
-    lines += ["", "[factors.workload]", 'label = "workload"', "[factors.workload.levels]"]
+            lines.append(f"{text(f'{spelled(f.name)} at {place(at)}')} = {{{inner}}}")
+    lines += ["", "[factors.workload]", 'label = "workload"', 'noun = "{}"',
+              "[factors.workload.levels]"]
     for w in tried[0].by_workload:
         work, phase = map(text, WORKS[w])
         lines.append(f"{text(w.replace('-', ' '))} = {{work = {work}, phase = {phase}}}")

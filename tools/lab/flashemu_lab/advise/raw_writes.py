@@ -252,7 +252,7 @@ def advise_text(d: Device, workloads: list[str]) -> str:
         "[workload]", 'requests = "{run}"', "",
         "[factors.layout]", 'label = "layout"', "[factors.layout.levels]",
         *(_level(d, c) for c in tried), "",
-        "[factors.workload]", 'label = "workload"', "[factors.workload.levels]"]
+        "[factors.workload]", 'label = "workload"', 'noun = "{}"', "[factors.workload.levels]"]
     amounts = _amounts(d)
     lines += [f"{text(name.replace('-', ' '))} = {{run = {text(WORKLOADS[name] % amounts)}}}"
               for name in patterns]
@@ -274,14 +274,14 @@ def advise_text(d: Device, workloads: list[str]) -> str:
 _QUESTION = ("Where should a partition start, how large should clusters be, and what does it cost "
              "to choose otherwise, in speed and in wear?")
 _NOTES = (
-    "'1 MiB, 32 KiB, data at 4 MiB' is a partition at 1 MiB with FAT32, clusters of 32 KiB, and "
-    "a data area at a multiple of 4 MiB on the device. The workloads are patterns that stand for "
+    "'1 MiB, 32 KiB, data at 4 MiB' is a partition at 1 MiB with FAT32, clusters of 32 KiB, and a "
+    "data area at a multiple of 4 MiB on the device. The workloads are patterns that stand for "
     "what a host does, and no recordings of a kernel. Each of them does the same work on each "
     "layout, on a device as full as its profile says. The patterns know where a FAT32 has its "
-    "FATs, its directory and its data, and nothing of a page cache, a journal or fragments. The layout "
-    "is chosen whose worst workload comes nearest to the best one. Rates that differ by less than "
-    "2 % are said to be equal, and of equal layouts the most common one is chosen. A device that "
-    "is in a steady state erases as much as it programs.")
+    "FATs, its directory and its data, and nothing of a page cache, a journal or fragments. The "
+    "layout is chosen whose worst workload comes nearest to the best one. Rates that differ by "
+    "less than 2 % are said to be equal, and of equal layouts the most common one is chosen. A "
+    "device that is in a steady state erases as much as it programs.")
 _ERASES = ("erases", "nand.block_erases / host.write.bytes * 1000000000", "erases for each GB",
            "", "less")
 # About 1 in a steady state, and about 0 as long as the device fills blocks that are still empty.
