@@ -165,8 +165,8 @@ def test_the_measurement_that_reveals_the_key():
     of = next(t for t in out["evidence"]["trials"] if t["what"] == d["measurement"])
     sides = [v > d["threshold"] for v in of["values"]]
     assert sides == [v != "3" for v in keys(out, "ftl.open_random")] and not all(sides)
-    assert any(s.startswith("Whether the limit is at 4 units can be measured: flashbench -O")
-               for s in out["conclusion"])
+    assert any(s.startswith("Whether the rate keeps 50 % of the first value up to 4 units can be measured: "
+                            "flashbench -O") for s in out["conclusion"])
     page = read("units/index.html")
     assert "What would decide" in page and "flashbench -O with 4 units" in page
     assert "What the published figures are worth" in page
