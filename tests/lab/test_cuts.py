@@ -223,6 +223,46 @@ def test_a_check_that_cannot_tell():
     assert code == 0 and json.loads(out)["unknown"] > 3, (code, out, err)
 
 
+def test_what_was_recorded_elsewhere():
+    """A trace gives the states of its recording, and so does a log of dm-log-writes, but for its order."""
+    words, check = ("crash", *DEVICE, "--second", "0"), ("--check", program("check", "no-sum"))
+    assert crash("--second", "0", fault="no-sum")[0] == 1
+    want = json.loads(read("out/results.json"))
+    code, out, err = lab(*words, "--trace", "out/trace", *check, "-o", "again")
+    got = json.loads(read("again/results.json"))
+    assert (code, err) == (1, ""), out
+    for name in ("instants", "states", "cases", "requests", "marks"):
+        assert got["numbers"][name] == want["numbers"][name] > 0, name
+    assert [(b["request"], b["hash"], b["reason"]) for b in got["broken"]] == [
+        (b["request"], b["hash"], b["reason"]) for b in want["broken"]]
+    subprocess.run([FLASHEMU, "trace", "out/trace", "--lossy", "--to", "dm-log-writes", "-o", "log"], check=True)
+    code, out, err = lab(*words, "--trace", "log", *check, "-o", "log.d")
+    assert (code, err) == (1, ""), out
+    got = json.loads(read("log.d/results.json"))
+    assert got["numbers"]["marks"] == want["numbers"]["marks"] and got["kept"] > 0
+    first = got["broken"][0]["id"]
+    assert lab("crash", "--state", first, "-o", "log.d")[:2] == (
+        1, f"{first}: broken, {got['broken'][0]['reason']}\n")
+    marks = [line.split(" mark ")[1] for line in read("log.d/trace").splitlines() if " mark " in line]
+    assert len(marks) == 2
+    few = good_json(*words, "--trace", "log", "--check", "true", "-o", "few", "--behind", marks[-1])
+    assert 0 < few["numbers"]["instants"] < got["numbers"]["instants"]
+    for told, *more in (
+            (f"--behind {marks[0]}x: there is no such mark; did you mean {marks[0]}?", "log", "--behind", marks[0] + "x"),
+            ("--run and --trace are two works", "log", "--run", "true"),
+            ("/log: needs --behind MARK, a mark behind which the device", "log", "--fs", "ext4"),
+            ("none.trace: No such file or directory", "none.trace"),
+            ("the trace does not say what was written", "bare.trace"),
+            ("/far.trace: offset 1073741824 + length 4096 is behind the capacity 16777216\n", "far.trace"),
+            ("--bisect needs a judge", "log", "--bisect"),
+            ("has written nothing", "reads.trace", *check)):
+        write("bare.trace", "# flashemu trace 1\n0 write 0 4096\n")
+        write("far.trace", "# flashemu trace 1\n0 read 1G 4096\n".replace("1G", str(1 << 30)))
+        write("reads.trace", "# flashemu trace 1\n0 read 0 4096\n")
+        code, _, err = lab("crash", *DEVICE, "-o", "bad", "--trace", *more)
+        assert code == (125 if "--bisect" in more else 2) and told in err and err.count("\n") == 1, (told, err)
+
+
 def writes(*lines):
     """A program that does this with the device h."""
     write("writes.py", "\n".join(["import nbd, os, subprocess", "h = nbd.NBD()",

@@ -165,6 +165,12 @@ begin_marks() {
 # mark TEXT: returns when the mark stands in the trace of the server behind $CTL_PORT.
 mark() {
     { printf '%s\n' "$*" >/run/flashemu/mark; } 2>/dev/null && return
-    echo "mark: '$(printf %.60s "$*")' is refused, or nobody answers" >&2
+    if [ -e /run/flashemu/mark ]; then
+        echo "mark: '$(printf %.60s "$*")' is refused, or nobody answers" >&2
+    elif [ -n "${CTL_PORT-}" ]; then
+        echo "mark: there is no /run/flashemu/mark: the host has no flashemu-mark beside its program flashemu" >&2
+    else
+        echo "mark: there is no /run/flashemu/mark: no server is known (CTL_PORT)" >&2
+    fi
     return 1
 }

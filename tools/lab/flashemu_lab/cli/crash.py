@@ -7,7 +7,6 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
-import shlex
 import shutil
 import sys
 import tempfile
@@ -30,7 +29,7 @@ from .run import say_stopped
 
 # Options of the other way to crash, and those that this one has alone.
 _SAMPLED = ("workload", "within", "cut", "again")
-_OWN = ("check", "mount", "file", "junit", "bisect", "subsets", "strict")
+_OWN = ("check", "behind", "mount", "file", "junit", "bisect", "subsets", "strict")
 
 
 def _is_own(arguments: argparse.Namespace) -> bool:
@@ -41,17 +40,18 @@ def _is_own(arguments: argparse.Namespace) -> bool:
     if arguments.fs and arguments.filesystem:
         raise LabError("--filesystem is the older name of --fs: give one of them")
     named = arguments.fs or arguments.filesystem
-    own = arguments.run or arguments.state or arguments.work or \
+    own = arguments.run or arguments.trace or arguments.state or arguments.work or \
         (not sampled and (arguments.fs or arguments.filesystem and extra))
     if own and sampled:
         raise LabError(f"--{sampled[0]} is for some cuts under a filesystem, and not for --run, "
-                       "--work and --state")
+                       "--trace, --work and --state")
     if own:
         arguments.fs = named
         return True
     if extra:
         raise LabError(f"--{extra[0]} needs --fs NAME" if extra[0] in ("mount", "file") else
-                       f"--{extra[0]} needs --run CMD, --work NAME, --fs NAME, or --state ID")
+                       f"--{extra[0]} needs --run CMD, --trace FILE, --work NAME, --fs NAME, or "
+                       "--state ID")
     arguments.filesystem = named or choices.USUAL
     return False
 
@@ -70,7 +70,8 @@ def _crash_own(arguments: argparse.Namespace) -> int:
     """Records, cuts and judges; the exit code."""
     if arguments.strict and not arguments.subsets:
         raise LabError("--strict needs --subsets N")
-    if arguments.bisect and arguments.run and not (arguments.check or arguments.fs):
+    if arguments.bisect and (arguments.run or arguments.trace) and \
+            not (arguments.check or arguments.fs or arguments.work):
         raise LabError("--bisect needs a judge: --check CMD")
     if arguments.junit:
         outputs.check_junit(arguments.junit, arguments.force)
@@ -117,7 +118,7 @@ def _work(arguments: argparse.Namespace, tool: Tool, profile: str, settings: tup
             if getattr(arguments, name):
                 raise LabError(f"--{name} needs --fs NAME")
         run, check = _commands(arguments, "log", plain.named(), plain.commands_of)
-        return work.Work(profile, settings, arguments.seed, run, check)
+        return work.Work(profile, settings, arguments.seed, run, check, trace=_trace(arguments))
     keys = {word.split("=")[0] for word in settings}
     if not keys & {"size", "device.capacity"}:
         size = choices.RECORDED[fs]
@@ -126,21 +127,26 @@ def _work(arguments: argparse.Namespace, tool: Tool, profile: str, settings: tup
             settings += (f"size={size}",)
     files = tuple(str(Path(name).absolute()) for name in arguments.file)
     run, check = _commands(arguments, "files", mounted.named_works(), mounted.commands_of)
-    return work.Work(profile, settings, arguments.seed, run, check, fs, mount, files)
+    return work.Work(profile, settings, arguments.seed, run, check, fs, mount, files,
+                     _trace(arguments))
+
+
+def _trace(arguments: argparse.Namespace) -> str:
+    return str(Path(arguments.trace).absolute()) if arguments.trace else ""
 
 
 def _commands(arguments: argparse.Namespace, usual: str, known: dict[str, str],
               commands_of: Callable[[str], tuple[str, str]]) -> tuple[str, str]:
     """What runs the work and what checks it; `known` has those that come with the program."""
-    if arguments.run and arguments.work:
-        raise LabError("--run and --work are two works")
-    if arguments.run:
+    if arguments.run and (arguments.work or arguments.trace):
+        raise LabError(f"--run and --{'work' if arguments.work else 'trace'} are two works")
+    if arguments.run or arguments.trace and not arguments.work:
         return arguments.run, arguments.check
     name = arguments.work or usual
     if name not in known:
         raise LabError(f"--work {name}: allowed: {', '.join(known)}{meant(name, known)}")
     run, check = commands_of(name)
-    return run, arguments.check or check
+    return "" if arguments.trace else run, arguments.check or check
 
 
 @dataclass(frozen=True)
@@ -191,9 +197,8 @@ def _record_one(arguments: argparse.Namespace, tool: Tool, made: work.Work,
         recording = _recorded(arguments, tool, made, folder)
         requests, marks = work.read_trace(recording.trace)
         if not any(r.op in ("write", "trim") for r in requests):
-            raise LabError(f"--run {shlex.quote(made.run)}: has written nothing, so nothing can be "
-                           "judged")
-        behind = 1 + [m.text for m in marks].index(mounted.MOUNTED) if made.fs else 0
+            raise LabError(f"{made.name}: has written nothing, so nothing can be judged")
+        behind = _behind(arguments, made, marks)
         with tempfile.TemporaryDirectory(prefix="flashemu-crash.") as name:
             found = states.enumerate_states(recording, tool, Path(name),
                                             str(arguments.cuts or "all"), arguments.second, behind,
@@ -208,8 +213,25 @@ def _record_one(arguments: argparse.Namespace, tool: Tool, made: work.Work,
             shutil.rmtree(folder, ignore_errors=True)
 
 
+def _behind(arguments: argparse.Namespace, made: work.Work, marks: list[work.Mark]) -> int:
+    """How many marks stand in front of the first cut."""
+    text = arguments.behind or (mounted.MOUNTED if made.fs else "")
+    if not text:
+        return 0
+    for number, mark in enumerate(marks, 1):
+        if mark.text == text:
+            return number
+    if arguments.behind:
+        raise LabError(f"--behind {text}: there is no such mark"
+                       f"{meant(text, [m.text for m in marks])}")
+    raise LabError(f"{made.name}: needs --behind MARK, a mark behind which the device has a "
+                   "filesystem")
+
+
 def _recorded(arguments: argparse.Namespace, tool: Tool, made: work.Work,
               folder: Path) -> work.Recording:
+    if made.trace:
+        return work.record_trace(made, folder, tool)
     record = mounted.record_mounted if made.fs else work.record_work
     return record(made, folder, tool, 10 * arguments.timeout)
 
@@ -292,9 +314,9 @@ def _tell(arguments: argparse.Namespace, tool: Tool, judged: broken.Judged) -> _
 
 def _again(arguments: argparse.Namespace) -> int:
     """Judges one state of a recording that was kept, with its check or another one."""
-    if arguments.operands or arguments.run or arguments.fs or arguments.work:
-        raise LabError("--state names a recording already: no device, no --run, no --work and no "
-                       "--fs")
+    if arguments.operands or arguments.run or arguments.trace or arguments.fs or arguments.work:
+        raise LabError("--state names a recording already: no device, no --run, no --trace, no "
+                       "--work and no --fs")
     hash_, tool = arguments.state.split(":")[0], Tool()
     recording = work.Recording.load(arguments.output or _kept_in(arguments) / hash_)
     made = dataclasses.replace(recording.work, check=arguments.check or recording.work.check)

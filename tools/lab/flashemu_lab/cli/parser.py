@@ -347,6 +347,12 @@ def _add_own_crash(c: argparse.ArgumentParser) -> None:
     c.add_argument("--run", metavar="CMD", action=_Word, default="",
                    help="record this command, which finds the device in $FLASHEMU_URI, and cut the "
                    "power at every operation of the chip")
+    c.add_argument("--trace", metavar="FILE", action=_Word, default="",
+                   help="instead of --run: what was recorded elsewhere, a trace with data or a log "
+                   "of dm-log-writes")
+    c.add_argument("--behind", metavar="MARK", action=_Word, default="",
+                   help="cut only behind the first mark with this text (all instants; with --fs "
+                   "and without --trace, behind the mount)")
     c.add_argument("--check", metavar="CMD", action=_Word, default="",
                    help="judge each state: 0 kept, 125 cannot tell, else broken")
     c.add_argument("--fs", metavar="NAME,...", action=_Word, default="",

@@ -19,6 +19,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -46,11 +47,12 @@ class Work:
 
     profile    a name or a path
     settings   "SECTION.KEY=VALUE" and "size=SIZE" of the device
-    run        the command, as a shell takes it
+    run        the command, as a shell takes it; "" for a trace
     check      the command that judges a state; "" for none
     fs         the filesystem on which both commands work, in the virtual machine, with the options
                `mount`; "" if they work with the device themselves
     files      what the machine gets besides
+    trace      what was recorded elsewhere, instead of `run`
     """
 
     profile: str
@@ -61,6 +63,12 @@ class Work:
     fs: str = ""
     mount: str = ""
     files: tuple[str, ...] = ()
+    trace: str = ""
+
+    @property
+    def name(self) -> str:
+        """What people have typed."""
+        return f"--trace {self.trace}" if self.trace else f"--run {shlex.quote(self.run)}"
 
     def words(self) -> list[str]:
         """The device, as `flashemu` and nbdkit take it behind the profile."""
@@ -215,14 +223,50 @@ def record_work(work: Work, folder: Path, tool: Tool, timeout_s: float) -> Recor
             "FLASHEMU_SEED": str(work.seed)}, timeout_s, errors)
         recording.check_end(said_in(errors))
     if code is None:
-        raise LabError(f"--run {shlex.quote(work.run)}: was ended after {timeout_s:g} s")
+        raise LabError(f"{work.name}: was ended after {timeout_s:g} s")
     if code in (126, 127):
-        raise LabError(f"--run {shlex.quote(work.run)}: is no program that can be executed")
+        raise LabError(f"{work.name}: is no program that can be executed")
     if code:
-        raise LabError(f"--run {shlex.quote(work.run)}: ended with exit code {code}, so nobody "
-                       "knows what it has promised")
+        raise LabError(f"{work.name}: ended with exit code {code}, so nobody knows what it has "
+                       "promised")
     recording.save()
     return recording
+
+
+def record_trace(work: Work, folder: Path, tool: Tool) -> Recording:
+    """Lets a new device do what a trace with data says, such as a log of dm-log-writes, each
+    request behind the answer to the one before, and leaves the recording in the folder.  LabError
+    if the device cannot do it."""
+    make_folder(folder)
+    recording = Recording(folder, work)
+    tool.canonical(work.profile, work.keys())
+    with tempfile.TemporaryDirectory(prefix="flashemu-crash.") as name:
+        told, timed = Path(name) / "told", Path(name) / "timed"
+        tool.ask("trace", work.trace, "--to-data", str(recording.data), "--force", "-o", str(told))
+        try:
+            tool.ask("replay", work.profile, str(told), *work.words(), "--record", str(timed))
+        except LabError as e:  # of a file that nobody knows, and ways out that are not here
+            why = re.sub(f"^{re.escape(str(told))}:[0-9]+: |; --.*", "", str(e))
+            raise LabError(f"{work.name}: {why}") from None
+        write_whole(recording.trace, _with_data(timed, told))
+    recording.save()
+    return recording
+
+
+def _with_data(timed: Path, told: Path) -> bytes:
+    """A replayed trace, whose writes get the places of their data from the one that was
+    replayed."""
+    def lines(path: Path) -> Iterator[bytes]:
+        with path.open("rb") as file:
+            yield from file
+    places = [line[line.rindex(b" data="):].split()[0] for line in lines(told)
+              if line.split()[1:2] == [b"write"]]
+    found, rest = [], iter(places)
+    for line in lines(timed):
+        if line.split()[1:2] == [b"write"]:
+            line = line.rstrip(b"\n") + b" " + next(rest) + b"\n"
+        found.append(line)
+    return b"".join(found)
 
 
 @dataclass(frozen=True)
