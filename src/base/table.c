@@ -10,6 +10,7 @@
 #include "base/table.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -32,6 +33,18 @@ void *fe_table_alloc(size_t n, size_t entry_size)
     if (table && bytes >= 2 * HUGE_BYTES)
         ask_for_huge_pages(table, bytes);
     return table;
+}
+
+void *fe_table_grow(void *table, uint64_t need, size_t *room, size_t entry_size)
+{
+    size_t more;
+    if (table && need <= *room)
+        return table;
+    bool fits = !__builtin_add_overflow(need, 4, &more) && !__builtin_mul_overflow(more, 2, &more);
+    void *grown = fits ? reallocarray(table, more, entry_size) : NULL;
+    if (grown)
+        *room = more;
+    return grown;
 }
 
 static void *map(size_t bytes)

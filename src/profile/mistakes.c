@@ -14,6 +14,8 @@
  */
 #include "profile/mistakes.h"
 
+#include "base/table.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,21 +44,12 @@ void fe_mistakes_add(struct fe_mistakes *m, unsigned line, const struct fe_err *
         m->first_line = line;
     }
     if (m->all) {
-        if (m->n == m->n_max) {
-            uint32_t n_max = m->n_max ? 2 * m->n_max : 16;
-            struct fe_mistake *list = realloc(m->list, n_max * sizeof *list);
-            if (!list) {
-                m->nomem = true;
-                return;
-            }
-            m->list = list;
-            m->n_max = n_max;
-        }
-        char *copy = strdup(text->text);
-        if (!copy) {
-            m->nomem = true;
+        struct fe_mistake *list = fe_table_grow(m->list, m->n + 1, &m->n_max, sizeof *list);
+        char *copy = list ? strdup(text->text) : NULL;
+        m->list = list ? list : m->list;
+        m->nomem = !copy;
+        if (!copy)
             return;
-        }
         m->list[m->n] = (struct fe_mistake){.line = line, .seq = m->n, .text = copy};
     }
     m->n++;

@@ -25,7 +25,8 @@ struct fe_mistake {
 struct fe_mistakes {
     bool all;             /* keep every mistake, not only the first */
     bool nomem;           /* there was no memory for a mistake; the list is not complete */
-    uint32_t n, n_max;    /* mistakes added; room in list */
+    uint32_t n;           /* mistakes added */
+    size_t n_max;         /* room in list */
     struct fe_err first;  /* the mistake in the lowest line so far */
     unsigned first_line;
     struct fe_mistake *list;

@@ -5,8 +5,10 @@
  */
 #include "workload/data.h"
 
+#include "base/bytes.h"
 #include "base/crc32c.h"
 #include "base/num.h"
+#include "base/table.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -36,32 +38,6 @@ struct fe_data_writer {
     size_t list_room;
     int broken;             /* negative errno of the first failure */
 };
-
-static void put_u32(uint8_t *p, uint32_t n)
-{
-    n = htole32(n);
-    memcpy(p, &n, sizeof n);
-}
-
-static void put_u64(uint8_t *p, uint64_t n)
-{
-    n = htole64(n);
-    memcpy(p, &n, sizeof n);
-}
-
-static uint32_t get_u32(const uint8_t *p)
-{
-    uint32_t n;
-    memcpy(&n, p, sizeof n);
-    return le32toh(n);
-}
-
-static uint64_t get_u64(const uint8_t *p)
-{
-    uint64_t n;
-    memcpy(&n, p, sizeof n);
-    return le64toh(n);
-}
 
 /* How much of [offset, offset + len) is in the first block. */
 static size_t first_piece(uint64_t offset, uint64_t len)
@@ -120,9 +96,9 @@ static int put_record(struct fe_data_writer *w, uint32_t kind, const void *data,
         return r;
     struct entry *e = find(w->entries, w->room, d);
     if (!e->place) {
-        put_u32(head, kind);
-        put_u32(head + 4, (uint32_t)len);
-        put_u32(head + 8, fe_crc32c(fe_crc32c(0, head, 8), data, len));
+        fe_bytes_put(head, 4, kind);
+        fe_bytes_put(head + 4, 4, (uint32_t)len);
+        fe_bytes_put(head + 8, 4, fe_crc32c(fe_crc32c(0, head, 8), data, len));
         errno = 0;
         if (fwrite(head, 1, HEADER, w->file) != HEADER || fwrite(data, 1, len, w->file) != len)
             return write_error(w, err);
@@ -155,15 +131,12 @@ int fe_data_writer_open(struct fe_data_writer **ret, FILE *file, const char *nam
 
 static int make_room_for_list(struct fe_data_writer *w, uint64_t bytes, struct fe_err *err)
 {
-    if (bytes <= w->list_room)
-        return 0;
-    uint8_t *list = bytes <= SIZE_MAX ? realloc(w->list, (size_t)bytes) : NULL;
+    uint8_t *list = fe_table_grow(w->list, bytes, &w->list_room, 1);
     if (!list) {
         w->broken = -ENOMEM;
         return fe_err_nomem(err, w->name, bytes);
     }
     w->list = list;
-    w->list_room = (size_t)bytes;
     return 0;
 }
 
@@ -183,7 +156,7 @@ int fe_data_put(struct fe_data_writer *w, uint64_t offset, uint64_t len, const v
         uint64_t place = 0;
         if (p && !is_zeros(p, piece))
             r = put_record(w, BLOCK, p, piece, &place, err);
-        put_u64(w->list + 8 * i, place);
+        fe_bytes_put(w->list + 8 * i, 8, place);
         done += piece;
     }
     return r == 0 ? put_record(w, LIST, w->list, (size_t)(8 * n), ret_ref, err) : r;
@@ -307,11 +280,11 @@ static int get_record(const struct fe_data_reader *r, uint64_t ref, uint64_t at,
         r->size - at - HEADER < len)
         return bad(r, err, ref, "the file ends before that");
     int code = read_at(r, at, head, HEADER, err);
-    if (code == 0 && (get_u32(head) != kind || get_u32(head + 4) != len))
+    if (code == 0 && (fe_bytes_get(head, 4, false) != kind || fe_bytes_get(head + 4, 4, false) != len))
         return bad(r, err, ref, "the file has nothing there that this request could have written");
     if (code == 0)
         code = read_at(r, at + HEADER, buf, (size_t)len, err);
-    if (code == 0 && get_u32(head + 8) != fe_crc32c(fe_crc32c(0, head, 8), buf, (size_t)len))
+    if (code == 0 && fe_bytes_get(head + 8, 4, false) != fe_crc32c(fe_crc32c(0, head, 8), buf, (size_t)len))
         return bad(r, err, ref, "is damaged");
     return code;
 }
@@ -322,17 +295,14 @@ int fe_data_get(struct fe_data_reader *r, uint64_t ref, uint64_t offset, uint64_
     uint64_t n = n_pieces(offset, len), done = 0;
     if (8 * n > r->size)
         return bad(r, err, ref, "the file ends before that");
-    if (8 * n > r->list_room) {
-        uint8_t *list = realloc(r->list, (size_t)(8 * n));
-        if (!list)
-            return fe_err_nomem(err, r->name, 8 * n);
-        r->list = list;
-        r->list_room = (size_t)(8 * n);
-    }
+    uint8_t *list = fe_table_grow(r->list, 8 * n, &r->list_room, 1);
+    if (!list)
+        return fe_err_nomem(err, r->name, 8 * n);
+    r->list = list;
     int code = get_record(r, ref, ref, LIST, r->list, 8 * n, err);
     for (uint64_t i = 0; i < n && code == 0; i++) {
         size_t piece = first_piece(offset + done, len - done);
-        uint64_t at = get_u64(r->list + 8 * i);
+        uint64_t at = fe_bytes_get(r->list + 8 * i, 8, false);
         if (at)
             code = get_record(r, ref, at, BLOCK, (uint8_t *)buf + done, piece, err);
         else

@@ -8,6 +8,9 @@
  */
 #include "blktracefile.h"
 
+#include "base/bytes.h"
+#include "base/table.h"
+
 #include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,14 +32,9 @@ struct merge {
     size_t given, follow;  /* of its head; and what is still to come behind the head */
 };
 
-static uint64_t number(const struct cpu *c, size_t at, size_t bytes)
+static uint64_t number(const struct cpu *c, size_t at, unsigned bytes)
 {
-    bool big = c->head[0] == 0x65;
-    uint64_t n = 0;
-
-    for (size_t i = 0; i < bytes; i++)
-        n = n << 8 | c->head[at + (big ? i : bytes - 1 - i)];
-    return n;
+    return fe_bytes_get(c->head + at, bytes, c->head[0] == 0x65);
 }
 
 static bool next_head(struct cpu *c)
@@ -109,16 +107,12 @@ static int add(struct merge *m, const char *path, struct fe_err *err)
 
     if (!file)
         return errno == ENOENT ? 0 : fe_err_set(err, errno, "%s: %s", path, strerror(errno));
-    if (m->n == m->cap) {
-        size_t cap = m->cap ? 2 * m->cap : 8;
-        struct cpu *cpu = realloc(m->cpu, cap * sizeof *cpu);
-        if (!cpu) {
-            fclose(file);
-            return fe_err_nomem(err, path, cap * sizeof *cpu);
-        }
-        m->cpu = cpu;
-        m->cap = cap;
+    struct cpu *cpu = fe_table_grow(m->cpu, m->n + 1, &m->cap, sizeof *cpu);
+    if (!cpu) {
+        fclose(file);
+        return fe_err_nomem(err, path, (m->n + 1) * sizeof *cpu);
     }
+    m->cpu = cpu;
     struct cpu *c = &m->cpu[m->n++];
     *c = (struct cpu){.file = file};
     errno = 0;

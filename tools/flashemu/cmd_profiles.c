@@ -5,6 +5,7 @@
 #include "tool.h"
 
 #include "base/guess.h"
+#include "base/table.h"
 #include "flashemu/device.h"
 #include "flashemu/profile.h"
 #include "ftl/ftl.h"
@@ -35,14 +36,10 @@ struct names {
 /* Adds a copy of the name; false without memory. */
 static bool add_name(struct names *names, const char *name, size_t len)
 {
-    if (names->n == names->cap) {
-        size_t cap = names->cap ? 2 * names->cap : 32;
-        char **bigger = realloc(names->name, cap * sizeof *bigger);
-        if (!bigger)
-            return false;
-        names->name = bigger;
-        names->cap = cap;
-    }
+    char **bigger = fe_table_grow(names->name, names->n + 1, &names->cap, sizeof *bigger);
+    if (!bigger)
+        return false;
+    names->name = bigger;
     names->name[names->n] = strndup(name, len);
     return names->name[names->n++] != NULL;
 }

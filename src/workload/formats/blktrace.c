@@ -14,6 +14,8 @@
  */
 #include "workload/formats/event.h"
 
+#include "base/bytes.h"
+
 #include <errno.h>
 
 enum { HEAD = 48, MAGIC = 0x65617400, VERSION = 7 };
@@ -30,18 +32,9 @@ struct blktrace_reader {
     uint64_t follow; /* bytes behind the last event that have not been passed over */
 };
 
-static uint64_t number(const uint8_t *p, unsigned bytes, bool big)
-{
-    uint64_t n = 0;
-
-    for (unsigned i = 0; i < bytes; i++)
-        n = n << 8 | p[big ? i : bytes - 1 - i];
-    return n;
-}
-
 static bool is_magic(const uint8_t *p, bool big)
 {
-    return (number(p, 4, big) & 0xffffff00) == MAGIC;
+    return (fe_bytes_get(p, 4, big) & 0xffffff00) == MAGIC;
 }
 
 static bool starts(const uint8_t *p, size_t n)
@@ -71,21 +64,21 @@ static char kind_of(uint32_t action)
 static int make_event(struct fe_trace_reader *r, const uint8_t *p, bool big,
                       struct fe_trace_rec *rec, struct fe_err *err)
 {
-    uint32_t action = (uint32_t)number(p + 28, 4, big), flags = action >> 16;
-    uint32_t device = (uint32_t)number(p + 36, 4, big);
-    uint64_t sector = number(p + 16, 8, big);
+    uint32_t action = (uint32_t)fe_bytes_get(p + 28, 4, big), flags = action >> 16;
+    uint32_t device = (uint32_t)fe_bytes_get(p + 36, 4, big);
+    uint64_t sector = fe_bytes_get(p + 16, 8, big);
     struct fe_trace_event event = {.kind = kind_of(action)};
     char name[FE_TRACE_DEVICE];
 
     if (flags & NOTIFY)
         return fe_trace_skip(r);
-    event.time_ns = fe_trace_since_first(r, number(p + 8, 8, big));
+    event.time_ns = fe_trace_since_first(r, fe_bytes_get(p + 8, 8, big));
     if (!fe_trace_event_matters(r, event.kind) || (flags & PACKET))
         return fe_trace_skip(r);
     snprintf(name, sizeof name, "%u,%u", device >> 20, device & 0xfffff);
     event.device = (struct fe_span){name, strlen(name)};
-    event.pid = (uint32_t)number(p + 32, 4, big);
-    event.len = number(p + 24, 4, big);
+    event.pid = (uint32_t)fe_bytes_get(p + 32, 4, big);
+    event.len = fe_bytes_get(p + 24, 4, big);
     if (event.len > 0 && sector > FE_TRACE_MAX_END / FE_SECTOR)
         return fe_trace_bad(r, err, "sector %llu is beyond 2^63 bytes", (unsigned long long)sector);
     event.offset = event.len > 0 ? sector * FE_SECTOR : 0;
@@ -123,11 +116,11 @@ static int take(struct fe_trace_reader *r, struct fe_trace_rec *rec, struct fe_e
     }
     if (!is_magic(p, s->big))
         return fe_trace_bad(r, err, "an event of blktrace begins with 0x656174.., not 0x%08x",
-                            (unsigned)number(p, 4, s->big));
-    if ((number(p, 4, s->big) & 0xff) != VERSION)
+                            (unsigned)fe_bytes_get(p, 4, s->big));
+    if ((fe_bytes_get(p, 4, s->big) & 0xff) != VERSION)
         return fe_trace_bad(r, err, "version %u of blktrace's events, not %d; blkparse reads it",
-                            (unsigned)(number(p, 4, s->big) & 0xff), VERSION);
-    s->follow = number(p + 46, 2, s->big);
+                            (unsigned)(fe_bytes_get(p, 4, s->big) & 0xff), VERSION);
+    s->follow = fe_bytes_get(p + 46, 2, s->big);
     int ret = make_event(r, p, s->big, rec, err);
     if (ret >= 0)
         pass(r, HEAD);

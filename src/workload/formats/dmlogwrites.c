@@ -28,7 +28,9 @@
 #include "workload/formats/format.h"
 #include "workload/formats/hold.h"
 
+#include "base/bytes.h"
 #include "base/num.h"
+#include "base/table.h"
 #include "workload/data.h"
 
 #include <errno.h>
@@ -50,18 +52,9 @@ struct log_reader {
     size_t n_bytes, room;
 };
 
-static uint64_t number(const uint8_t *p, unsigned bytes)
-{
-    uint64_t n = 0;
-
-    for (unsigned i = bytes; i-- > 0;)
-        n = n << 8 | p[i];
-    return n;
-}
-
 static bool starts(const uint8_t *p, size_t n)
 {
-    return n >= 8 && number(p, 8) == MAGIC;
+    return n >= 8 && fe_bytes_get(p, 8, false) == MAGIC;
 }
 
 static int take_super(struct fe_trace_reader *r, const uint8_t *p, size_t have, struct fe_err *err)
@@ -70,7 +63,7 @@ static int take_super(struct fe_trace_reader *r, const uint8_t *p, size_t have, 
 
     if (have < SUPER || !starts(p, have))
         return fe_trace_bad(r, err, "does not begin as a log of dm-log-writes does");
-    uint64_t version = number(p + 8, 8), size = number(p + 24, 4);
+    uint64_t version = fe_bytes_get(p + 8, 8, false), size = fe_bytes_get(p + 24, 4, false);
     if (version != VERSION)
         return fe_trace_bad(r, err, "version %llu of dm-log-writes, not %d",
                             (unsigned long long)version, VERSION);
@@ -78,7 +71,7 @@ static int take_super(struct fe_trace_reader *r, const uint8_t *p, size_t have, 
         return fe_trace_bad(r, err, "sector size %llu is not a power of two from %d to %d",
                             (unsigned long long)size, MIN_SECTOR, MAX_SECTOR);
     s->sector_size = (uint32_t)size;
-    s->entries = number(p + 16, 8);
+    s->entries = fe_bytes_get(p + 16, 8, false);
     s->follow = size;
     return 0;
 }
@@ -88,7 +81,7 @@ static int take_mark(struct fe_trace_reader *r, const uint8_t *p, size_t have,
                      struct fe_trace_rec *rec, struct fe_err *err)
 {
     const struct log_reader *s = r->state;
-    uint64_t len = number(p + 24, 8);
+    uint64_t len = fe_bytes_get(p + 24, 8, false);
 
     if (!r->opt.marks)
         return fe_trace_skip(r);
@@ -111,12 +104,12 @@ static int take_entry(struct fe_trace_reader *r, const uint8_t *p, size_t have,
     rec->line = ++r->line;
     if (have < ENTRY)
         return fe_trace_bad(r, err, "the log ends before its last entry");
-    uint64_t sectors = number(p + 8, 8), flags = number(p + 16, 8), bytes;
+    uint64_t sectors = fe_bytes_get(p + 8, 8, false), flags = fe_bytes_get(p + 16, 8, false), bytes;
     if (flags & ~(uint64_t)(FLUSH | FUA | DISCARD | MARK | METADATA))
         return fe_trace_bad(r, err, "flags 0x%llx are not those of an entry",
                             (unsigned long long)flags);
     if (!fe_mul_ok(sectors, s->sector_size, &bytes) || bytes > FE_TRACE_MAX_END ||
-        !fe_mul_ok(number(p, 8), s->sector_size, &rec->offset))
+        !fe_mul_ok(fe_bytes_get(p, 8, false), s->sector_size, &rec->offset))
         return fe_trace_bad(r, err, "sector or number of sectors is beyond 2^63 bytes");
     uint64_t follows = flags & DISCARD ? 0 : bytes;
     bool reads = r->opt.data && follows > 0 && !(flags & MARK);
@@ -150,14 +143,10 @@ static int take_data(struct fe_trace_reader *r, const uint8_t *p, size_t have, s
     struct log_reader *s = r->state;
     size_t n = (size_t)fe_min_u64(have, s->wanted - s->n_bytes);
 
-    if (s->n_bytes + n > s->room) {
-        size_t room = 2 * (s->n_bytes + n);
-        uint8_t *bytes = realloc(s->bytes, room);
-        if (!bytes)
-            return fe_err_nomem(err, r->name, room);
-        s->bytes = bytes;
-        s->room = room;
-    }
+    uint8_t *bytes = fe_table_grow(s->bytes, s->n_bytes + n, &s->room, 1);
+    if (!bytes)
+        return fe_err_nomem(err, r->name, s->n_bytes + n);
+    s->bytes = bytes;
     memcpy(s->bytes + s->n_bytes, p, n);
     s->n_bytes += n;
     *ret_n = n;
@@ -237,14 +226,10 @@ struct log_writer {
 static int add(struct waiting_list *l, const struct fe_trace_rec *rec, uint64_t number,
                struct fe_err *err)
 {
-    if (l->n == l->room) {
-        size_t room = l->room ? 2 * l->room : 64;
-        struct waiting *at = reallocarray(l->at, room, sizeof *at);
-        if (!at)
-            return fe_err_nomem(err, "requests that are not durable", room * sizeof *at);
-        l->at = at;
-        l->room = room;
-    }
+    struct waiting *at = fe_table_grow(l->at, l->n + 1, &l->room, sizeof *at);
+    if (!at)
+        return fe_err_nomem(err, "requests that are not durable", (l->n + 1) * sizeof *at);
+    l->at = at;
     size_t i = l->n++;
     for (; i > 0 && l->at[i - 1].rec.done_ns > rec->done_ns; i--)
         l->at[i] = l->at[i - 1];
@@ -257,12 +242,6 @@ static void drop_first(struct waiting_list *l, size_t n)
     l->n -= n;
     if (n > 0)
         memmove(l->at, l->at + n, l->n * sizeof *l->at);
-}
-
-static void put_number(uint8_t *p, unsigned bytes, uint64_t n)
-{
-    for (unsigned i = 0; i < bytes; i++)
-        p[i] = (uint8_t)(n >> 8 * i);
 }
 
 /* The writer's buffer has room for lines, and is not used here. */
@@ -287,10 +266,10 @@ static int seek_to(struct fe_trace_writer *w, off_t at, struct fe_err *err)
 static int put_super(struct fe_trace_writer *w, uint64_t entries, struct fe_err *err)
 {
     uint8_t sector[MIN_SECTOR] = {0};
-    put_number(sector, 8, MAGIC);
-    put_number(sector + 8, 8, VERSION);
-    put_number(sector + 16, 8, entries);
-    put_number(sector + 24, 4, MIN_SECTOR);
+    fe_bytes_put(sector, 8, MAGIC);
+    fe_bytes_put(sector + 8, 8, VERSION);
+    fe_bytes_put(sector + 16, 8, entries);
+    fe_bytes_put(sector + 24, 4, MIN_SECTOR);
     return put_bytes(w, sector, sizeof sector, err);
 }
 
@@ -313,20 +292,18 @@ static int log_rec(struct fe_trace_writer *w, const struct fe_trace_rec *rec, st
     uint64_t flags = rec->type == FE_REQ_FLUSH ? FLUSH : rec->type == FE_REQ_TRIM ? DISCARD : 0;
     int ret = 0;
 
-    if (rec->type == FE_REQ_WRITE && rec->len > s->room) {
-        uint8_t *bytes = rec->len <= SIZE_MAX ? realloc(s->bytes, (size_t)rec->len) : NULL;
+    if (rec->type == FE_REQ_WRITE) {
+        uint8_t *bytes = fe_table_grow(s->bytes, rec->len, &s->room, 1);
         if (!bytes)
             return fe_err_nomem(err, "what a request wrote", rec->len);
         s->bytes = bytes;
-        s->room = (size_t)rec->len;
-    }
-    if (rec->type == FE_REQ_WRITE)
         ret = fe_data_get(w->opt.data, rec->data, rec->offset, rec->len, s->bytes, err);
-    put_number(sector, 8, rec->offset / MIN_SECTOR);
-    put_number(sector + 8, 8, rec->len / MIN_SECTOR);
-    put_number(sector + 16, 8, rec->type == FE_TRACE_MARK ? MARK : flags | (rec->fua ? FUA : 0));
+    }
+    fe_bytes_put(sector, 8, rec->offset / MIN_SECTOR);
+    fe_bytes_put(sector + 8, 8, rec->len / MIN_SECTOR);
+    fe_bytes_put(sector + 16, 8, rec->type == FE_TRACE_MARK ? MARK : flags | (rec->fua ? FUA : 0));
     if (rec->type == FE_TRACE_MARK) {
-        put_number(sector + 24, 8, strlen(rec->mark));
+        fe_bytes_put(sector + 24, 8, strlen(rec->mark));
         memcpy(sector + ENTRY, rec->mark, strlen(rec->mark));
     }
     if (ret == 0)

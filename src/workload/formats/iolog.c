@@ -24,6 +24,7 @@
 #include "workload/formats/format.h"
 
 #include "base/num.h"
+#include "base/table.h"
 #include "workload/number.h"
 
 #include <errno.h>
@@ -83,14 +84,10 @@ static int add_file(struct fe_trace_reader *r, struct fe_span name, struct fe_er
 
     if (find_file(s, name))
         return 0;
-    if (s->n_files == s->cap) {
-        size_t cap = s->cap ? 2 * s->cap : 4;
-        struct file *files = realloc(s->files, cap * sizeof *files);
-        if (!files)
-            return fe_err_nomem(err, "files of an iolog", cap * sizeof *files);
-        s->files = files;
-        s->cap = cap;
-    }
+    struct file *files = fe_table_grow(s->files, s->n_files + 1, &s->cap, sizeof *files);
+    if (!files)
+        return fe_err_nomem(err, "files of an iolog", (s->n_files + 1) * sizeof *files);
+    s->files = files;
     char *copy = malloc(name.len); /* not a string: it may hold a NUL */
     if (!copy)
         return fe_err_nomem(err, "file name of an iolog", name.len);

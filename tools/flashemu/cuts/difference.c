@@ -5,6 +5,8 @@
  */
 #include "cuts/walk_impl.h"
 
+#include "base/table.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -22,12 +24,9 @@ static void out_of_memory(void)
 
 static void add_bytes(struct cuts_difference *d, const uint8_t *p, size_t len)
 {
-    if (d->n_bytes + len > d->bytes_room) {
-        d->bytes_room = 2 * (d->n_bytes + len);
-        d->bytes = realloc(d->bytes, d->bytes_room);
-        if (!d->bytes)
-            out_of_memory();
-    }
+    d->bytes = fe_table_grow(d->bytes, d->n_bytes + len, &d->bytes_room, 1);
+    if (!d->bytes)
+        out_of_memory();
     memcpy(d->bytes + d->n_bytes, p, len);
     d->n_bytes += len;
 }
@@ -39,12 +38,9 @@ static void add_sector(struct cuts_difference *d, uint64_t offset, const uint8_t
     if (last && (int)last->kind == kind && last->offset + last->len == offset) {
         last->len += len;
     } else {
-        if (d->n == d->room) {
-            d->room = d->room ? 2 * d->room : 16;
-            d->ranges = realloc(d->ranges, d->room * sizeof *d->ranges);
-            if (!d->ranges)
-                out_of_memory();
-        }
+        d->ranges = fe_table_grow(d->ranges, d->n + 1, &d->room, sizeof *d->ranges);
+        if (!d->ranges)
+            out_of_memory();
         d->ranges[d->n++] = (struct cuts_range){.offset = offset, .len = len};
         d->ranges[d->n - 1].kind = (unsigned)kind;
     }

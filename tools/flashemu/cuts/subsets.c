@@ -19,6 +19,7 @@
 
 #include "base/num.h"
 #include "base/rng.h"
+#include "base/table.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -103,29 +104,18 @@ void cuts_subsets_fini(struct cuts_walk *w)
     free(s);
 }
 
-/* Makes room for one more. */
-static void *grown(void *p, size_t n, size_t *room, size_t size)
-{
-    if (n < *room)
-        return p;
-    void *larger = realloc(p, 2 * (n + 8) * size);
-    if (larger)
-        *room = 2 * (n + 8);
-    return larger;
-}
-
 int cuts_subsets_add(struct cuts_walk *w, const struct fe_trace_rec *rec, uint64_t arrival_ns,
                      uint64_t done_ns, struct fe_err *err)
 {
     struct cuts_subsets *s = w->any;
     if (rec->type == FE_REQ_FLUSH) {
-        void *p = grown(s->flushes, s->n_flushes, &s->room_flushes, sizeof *s->flushes);
+        void *p = fe_table_grow(s->flushes, s->n_flushes + 1, &s->room_flushes, sizeof *s->flushes);
         if (!p)
             return fe_err_nomem(err, "flushes", s->n_flushes);
         s->flushes = p;
         s->flushes[s->n_flushes++] = (struct answer){arrival_ns, done_ns};
     } else if (rec->type == FE_REQ_WRITE || rec->type == FE_REQ_TRIM) {
-        void *p = grown(s->pending, s->n_pending, &s->room_pending, sizeof *s->pending);
+        void *p = fe_table_grow(s->pending, s->n_pending + 1, &s->room_pending, sizeof *s->pending);
         if (!p)
             return fe_err_nomem(err, "writes that are not flushed", s->n_pending);
         s->pending = p;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "cuts/cuts.h"
 
+#include "base/table.h"
 #include "gzfile.h"
 #include "replay/source.h"
 #include "tool.h"
@@ -60,13 +61,10 @@ static int read_recs(struct cuts_work *w, const char *trace, const struct fe_dev
     size_t room = 0;
     int n;
     do {
-        if (w->n + BATCH > room) {
-            room = room ? 2 * room : 2 * BATCH;
-            struct fe_trace_rec *recs = realloc(w->recs, room * sizeof *recs);
-            if (!recs)
-                return fe_err_nomem(err, "requests", room * sizeof *recs);
-            w->recs = recs;
-        }
+        struct fe_trace_rec *recs = fe_table_grow(w->recs, w->n + BATCH, &room, sizeof *recs);
+        if (!recs)
+            return fe_err_nomem(err, "requests", (w->n + BATCH) * sizeof *recs);
+        w->recs = recs;
         n = fe_trace_read(w->reader, w->recs + w->n, BATCH, err);
         for (int i = 0; i < n; i++) {
             const struct fe_trace_rec *rec = &w->recs[w->n++];

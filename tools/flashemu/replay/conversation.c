@@ -9,6 +9,7 @@
 
 #include "base/num.h"
 #include "base/quantity.h"
+#include "base/table.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -32,7 +33,8 @@ struct loading {
     struct filling (*kinds)[2][SIZES][DEPTHS]; /* of each type: by order, size and depth */
     uint64_t *done_ns;                         /* of each request */
     uint32_t *flying;                          /* the heap */
-    uint32_t n_flying, room, block_room, kind_room;
+    uint32_t n_flying;
+    size_t room, block_room, kind_room;
     uint64_t last_ns;                          /* arrival of the request before */
     uint32_t cause;                            /* the last one that has completed */
     uint64_t ends[FE_N_REQ_TYPES];             /* of the last request of each type; 0 = none */
@@ -89,18 +91,6 @@ static void follow(struct loading *l, uint32_t i, uint64_t time_ns)
 
 /* --- kinds and blocks --- */
 
-/* An array with room for one more than its n members; NULL without memory, and the array is as it
- * was. */
-static void *grown(void *array, uint32_t *room, uint32_t n, size_t size)
-{
-    if (n < *room)
-        return array;
-    uint32_t more = *room ? 2 * *room : BATCH;
-    void *ret = reallocarray(array, more, size);
-    *room = ret ? more : *room;
-    return ret;
-}
-
 /* Whether a request begins where the one of its operation before it has ended. */
 static bool is_in_order(struct loading *l, const struct fe_request *r)
 {
@@ -114,7 +104,7 @@ static int add_kind(struct loading *l, struct filling *f, const struct fe_reques
                     struct fe_err *err)
 {
     struct conversation *c = l->c;
-    struct said_kind *kinds = grown(c->kinds, &l->kind_room, c->n_kinds, sizeof *kinds);
+    struct said_kind *kinds = fe_table_grow(c->kinds, c->n_kinds + 1, &l->kind_room, sizeof *kinds);
 
     if (!kinds)
         return fe_err_nomem(err, "kinds of requests", c->n_kinds * sizeof *kinds);
@@ -129,7 +119,7 @@ static int add_kind(struct loading *l, struct filling *f, const struct fe_reques
 static int add_block(struct loading *l, struct filling *f, struct fe_err *err)
 {
     struct conversation *c = l->c;
-    struct said_block *blocks = grown(c->blocks, &l->block_room, c->n_blocks, sizeof *blocks);
+    struct said_block *blocks = fe_table_grow(c->blocks, c->n_blocks + 1, &l->block_room, sizeof *blocks);
 
     if (!blocks)
         return fe_err_nomem(err, "blocks of requests", c->n_blocks * sizeof *blocks);
@@ -181,15 +171,15 @@ static bool is_failure(uint8_t status)
 static int make_room(struct loading *l, struct fe_err *err)
 {
     struct conversation *c = l->c;
-    uint32_t room[] = {l->room, l->room, l->room};
+    size_t room[] = {l->room, l->room, l->room};
 
     if (c->n == UINT32_MAX / 4)
         return fe_err_set(err, EINVAL, "is one of more than %u requests", c->n);
-    struct said *said = grown(c->said, &room[0], c->n, sizeof *said);
+    struct said *said = fe_table_grow(c->said, c->n + 1, &room[0], sizeof *said);
     c->said = said ? said : c->said;
-    uint64_t *done_ns = grown(l->done_ns, &room[1], c->n, sizeof *done_ns);
+    uint64_t *done_ns = fe_table_grow(l->done_ns, c->n + 1, &room[1], sizeof *done_ns);
     l->done_ns = done_ns ? done_ns : l->done_ns;
-    uint32_t *flying = grown(l->flying, &room[2], c->n, sizeof *flying);
+    uint32_t *flying = fe_table_grow(l->flying, c->n + 1, &room[2], sizeof *flying);
     l->flying = flying ? flying : l->flying;
     if (!said || !done_ns || !flying)
         return fe_err_nomem(err, "a conversation", c->n * sizeof *said);

@@ -25,7 +25,7 @@ struct payload {
     uint64_t *doubtful;
     bool has_doubts;
     uint8_t *buf; /* of the request between payload_begin and payload_end */
-    uint64_t buf_len;
+    size_t buf_len;
     uint64_t verified, wrong, first_wrong;
 };
 
@@ -73,13 +73,10 @@ void payload_fetch(const struct payload *p, uint64_t offset)
 /* Gives the buffer room for `len` bytes. */
 static int make_room(struct payload *p, uint64_t len, struct fe_err *err)
 {
-    if (len <= p->buf_len)
-        return 0;
-    uint8_t *buf = realloc(p->buf, len);
+    uint8_t *buf = fe_table_grow(p->buf, len, &p->buf_len, 1);
     if (!buf)
         return fe_err_nomem(err, "data of a request", len);
     p->buf = buf;
-    p->buf_len = len;
     return 0;
 }
 

@@ -5,6 +5,7 @@
 #include "replay/source.h"
 
 #include "base/num.h"
+#include "base/table.h"
 #include "blktracefile.h"
 #include "gzfile.h"
 #include "tool.h"
@@ -139,14 +140,10 @@ static int keep(struct source *s, const struct fe_trace_rec *recs, uint32_t n, s
         s->keeps = false;
         return 0;
     }
-    if (s->n_kept + n > s->room) {
-        size_t room = 2 * (s->n_kept + n);
-        struct fe_trace_rec *grown = reallocarray(s->kept, room, sizeof *grown);
-        if (!grown)
-            return fe_err_nomem(err, "the records of a trace", room * sizeof *grown);
-        s->kept = grown;
-        s->room = room;
-    }
+    struct fe_trace_rec *grown = fe_table_grow(s->kept, s->n_kept + n, &s->room, sizeof *grown);
+    if (!grown)
+        return fe_err_nomem(err, "the records of a trace", (s->n_kept + n) * sizeof *grown);
+    s->kept = grown;
     for (uint32_t i = 0; i < n; i++)
         s->kept[s->n_kept++] = recs[i];
     return 0;

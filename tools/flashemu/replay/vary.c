@@ -8,6 +8,7 @@
 #include "tool.h"
 
 #include "base/quantity.h"
+#include "base/table.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -16,13 +17,10 @@
 int vary_add(struct vary *v, const char *key, const char *const *levels, uint32_t n,
              struct fe_err *err)
 {
-    if (v->n == v->room) {
-        struct factor *more = realloc(v->factors, (v->room + 4) * sizeof *more);
-        if (!more)
-            return fe_err_nomem(err, "what is varied", (v->room + 4) * sizeof *more);
-        v->factors = more;
-        v->room += 4;
-    }
+    struct factor *more = fe_table_grow(v->factors, v->n + 1, &v->room, sizeof *more);
+    if (!more)
+        return fe_err_nomem(err, "what is varied", (v->n + 1) * sizeof *more);
+    v->factors = more;
     const char **copy = calloc(n, sizeof *copy);
     if (!copy)
         return fe_err_nomem(err, "what is varied", n * sizeof *copy);

@@ -26,7 +26,8 @@ struct factor {
 
 struct vary {
     struct factor *factors;
-    uint32_t n, room;
+    uint32_t n;
+    size_t room;
 };
 
 /* Adds a factor.  levels are copied, the texts are not.  -ENOMEM with message. */

@@ -13,6 +13,7 @@
 #include "tool.h"
 
 #include "base/quantity.h"
+#include "base/table.h"
 
 #include <errno.h>
 #include <math.h>
@@ -29,14 +30,10 @@ const char *const report_types[FE_N_REQ_TYPES] = {
 
 static int keep(struct report_trace *t, const struct fe_trace_rec *rec, struct fe_err *err)
 {
-    if (t->n == t->room) {
-        size_t room = t->room ? 2 * t->room : 4096;
-        struct report_req *reqs = reallocarray(t->reqs, room, sizeof *reqs);
-        if (!reqs)
-            return fe_err_nomem(err, "requests", room * sizeof *reqs);
-        t->reqs = reqs;
-        t->room = room;
-    }
+    struct report_req *reqs = fe_table_grow(t->reqs, t->n + 1, &t->room, sizeof *reqs);
+    if (!reqs)
+        return fe_err_nomem(err, "requests", (t->n + 1) * sizeof *reqs);
+    t->reqs = reqs;
     uint64_t programmed = rec->programmed / 512;
     t->reqs[t->n++] = (struct report_req){
         .time_ns = rec->time_ns,

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Numbers of 1 to 8 bytes in files that other programs read, whatever the host's own order.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The number in p[0, n), n <= 8; big: the highest byte first. */
+static inline uint64_t fe_bytes_get(const uint8_t *p, unsigned n, bool big)
+{
+    uint64_t ret = 0;
+    for (unsigned i = 0; i < n; i++)
+        ret = ret << 8 | p[big ? i : n - 1 - i];
+    return ret;
+}
+
+/* Stores the n lowest bytes of a number, the lowest first. */
+static inline void fe_bytes_put(uint8_t *p, unsigned n, uint64_t number)
+{
+    for (unsigned i = 0; i < n; i++)
+        p[i] = (uint8_t)(number >> 8 * i);
+}
