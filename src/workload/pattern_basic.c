@@ -117,36 +117,20 @@ static bool hotcold_next(struct fe_pattern *p, uint64_t i, struct fe_trace_rec *
 
 #define KEYS (FE_PK_COMMON | FE_PK_BIT(OP) | FE_PK_BIT(BS) | FE_PK_BIT(OFFSET) | FE_PK_BIT(READS))
 
+/* More keys than KEYS; state: the pattern's own, in bytes. */
+#define KIND(name_, help_, keys_, state_, init_, next_)                                  \
+    {                                                                                    \
+        .name = name_, .help = help_, .keys = KEYS | (keys_), .state_size = state_,      \
+        .init = init_, .next = next_                                                     \
+    }
+
 const struct fe_pattern_kind fe_pattern_basic[] = {
-    {
-        .name = "sequential",
-        .help = "block after block, then again from the first",
-        .keys = KEYS,
-        .init = fe_pattern_region,
-        .next = sequential_next,
-    },
-    {
-        .name = "random",
-        .help = "uniformly random blocks",
-        .keys = KEYS,
-        .init = fe_pattern_region,
-        .next = random_next,
-    },
-    {
-        .name = "zipf",
-        .help = "few blocks often, many rarely: Zipf's law",
-        .keys = KEYS | FE_PK_BIT(THETA) | FE_PK_BIT(SCATTER),
-        .state_size = sizeof(struct zipf),
-        .init = zipf_init,
-        .next = zipf_next,
-    },
-    {
-        .name = "hotcold",
-        .help = "a share of the requests to a fraction of the blocks, uniform in both parts",
-        .keys = KEYS | FE_PK_BIT(SHARE) | FE_PK_BIT(FRACTION),
-        .state_size = sizeof(struct hotcold),
-        .init = hotcold_init,
-        .next = hotcold_next,
-    },
+    KIND("sequential", "block after block, then again from the first", 0, 0, fe_pattern_region,
+         sequential_next),
+    KIND("random", "uniformly random blocks", 0, 0, fe_pattern_region, random_next),
+    KIND("zipf", "few blocks often, many rarely: Zipf's law", FE_PK_BIT(THETA) | FE_PK_BIT(SCATTER),
+         sizeof(struct zipf), zipf_init, zipf_next),
+    KIND("hotcold", "a share of the requests to a fraction of the blocks, uniform in both parts",
+         FE_PK_BIT(SHARE) | FE_PK_BIT(FRACTION), sizeof(struct hotcold), hotcold_init, hotcold_next),
     {0},
 };

@@ -140,25 +140,13 @@ static bool parse_value(const struct key *k, const char *p, size_t len, uint64_t
 /* What may follow KEY=, in words. */
 static const char *expected(const struct key *k)
 {
-    switch (k->type) {
-    case SIZE:
-        return "a size such as 512, 4K or 1MB";
-    case COUNT:
-        return "a whole number, 1000 or 10M";
-    case SIGNED:
-        return "a whole number from -2^30 to 2^30";
-    case TIME:
-        return "a time such as 100us";
-    case SHARE:
-        return "a share from 0% to 100%";
-    case DECIMAL:
-        return "a number such as 0.99";
-    case BOOL:
-        return "yes or no";
-    case CHOICE:
-        return k->choices;
-    }
-    return "";
+    static const char *const words[] = {
+        [SIZE] = "a size such as 512, 4K or 1MB", [COUNT] = "a whole number, 1000 or 10M",
+        [SIGNED] = "a whole number from -2^30 to 2^30", [TIME] = "a time such as 100us",
+        [SHARE] = "a share from 0% to 100%", [DECIMAL] = "a number such as 0.99",
+        [BOOL] = "yes or no",
+    };
+    return k->type == CHOICE ? k->choices : words[k->type];
 }
 
 static int unknown_option(const struct fe_pattern_kind *kind, const char *text, size_t len,

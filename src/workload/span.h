@@ -21,6 +21,12 @@ static inline bool fe_span_is(struct fe_span s, const char *word)
     return s.len == strlen(word) && memcmp(s.p, word, s.len) == 0;
 }
 
+static inline bool fe_span_begins(struct fe_span s, const char *text)
+{
+    size_t len = strlen(text);
+    return s.len >= len && memcmp(s.p, text, len) == 0;
+}
+
 /* How many characters of s a message shows. */
 static inline int fe_span_shown(struct fe_span s)
 {

@@ -62,8 +62,7 @@ struct last {
 
 static bool detect(struct fe_span line)
 {
-    return line.len >= sizeof header_any - 1 &&
-           memcmp(line.p, header_any, sizeof header_any - 1) == 0;
+    return fe_span_begins(line, header_any);
 }
 
 /* --- reading --- */

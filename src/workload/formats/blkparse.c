@@ -83,9 +83,10 @@ static bool parse_header(struct fe_span line, struct header *ret)
 static bool is_input_line(struct fe_span line)
 {
     static const char begin[] = "Input file ", end[] = " added";
+    size_t len = sizeof end - 1;
 
-    return line.len >= sizeof begin + sizeof end - 2 && memcmp(line.p, begin, sizeof begin - 1) == 0 &&
-           memcmp(line.p + line.len - (sizeof end - 1), end, sizeof end - 1) == 0;
+    return fe_span_begins(line, begin) && line.len >= sizeof begin - 1 + len &&
+           memcmp(line.p + line.len - len, end, len) == 0;
 }
 
 static bool detect(struct fe_span line)

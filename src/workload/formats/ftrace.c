@@ -99,19 +99,16 @@ static bool is_preamble(struct fe_span line)
     if (word.len == 0)
         return true;
     for (size_t i = 0; i < sizeof first / sizeof *first; i++)
-        if (word.len >= strlen(first[i]) && memcmp(word.p, first[i], strlen(first[i])) == 0)
+        if (fe_span_begins(word, first[i]))
             return true;
     return false;
 }
 
 static bool detect(struct fe_span line)
 {
-    static const char tracer[] = "# tracer: ", cpus[] = "cpus=";
     struct line l;
 
-    return (line.len >= sizeof tracer - 1 && memcmp(line.p, tracer, sizeof tracer - 1) == 0) ||
-           (line.len >= sizeof cpus - 1 && memcmp(line.p, cpus, sizeof cpus - 1) == 0) ||
-           split(line, &l);
+    return fe_span_begins(line, "# tracer: ") || fe_span_begins(line, "cpus=") || split(line, &l);
 }
 
 static char kind_of(struct fe_span event)
@@ -138,11 +135,9 @@ static bool find_sectors(struct fe_span rest, uint64_t *ret_offset, uint64_t *re
 /* Whether the line is of a process whose writes with FUA are those of a journal. */
 static bool is_journal(struct fe_span text)
 {
-    static const char jbd2[] = "jbd2/", mmcqd[] = "mmcqd/";
     struct fe_span word = fe_span_word(&text);
 
-    return (word.len >= sizeof jbd2 - 1 && memcmp(word.p, jbd2, sizeof jbd2 - 1) == 0) ||
-           (word.len >= sizeof mmcqd - 1 && memcmp(word.p, mmcqd, sizeof mmcqd - 1) == 0);
+    return fe_span_begins(word, "jbd2/") || fe_span_begins(word, "mmcqd/");
 }
 
 /* Gives a commit the flush that the trace does not have. */

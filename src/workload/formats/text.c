@@ -47,8 +47,7 @@ static const char *const status_names[] = {
 
 static bool detect(struct fe_span line)
 {
-    return line.len >= sizeof header_any - 1 &&
-           memcmp(line.p, header_any, sizeof header_any - 1) == 0;
+    return fe_span_begins(line, header_any);
 }
 
 static int find_word(struct fe_span s, const char *const *names, int n)
