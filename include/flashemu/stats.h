@@ -40,6 +40,19 @@ struct fe_wear_stats {
     double mean, stddev;
 };
 
+/* What a strategy counts itself.  Writes of the host and operations of the chip are counted
+ * elsewhere. */
+struct fe_ftl_counters {
+    uint64_t gc_runs;         /* blocks or logs that were cleaned, groups that were gathered */
+    uint64_t pages_copied;    /* for whatever reason: cleaning, merges, folds, levelling */
+    uint64_t slc_folds;       /* blocks of the SLC cache that were emptied */
+    uint64_t wear_moves;      /* blocks that static wear levelling has moved */
+    uint64_t merges_switch, merges_partial, merges_full; /* see unit_map.h */
+    uint64_t map_hits, map_misses;  /* mappings that dftl found in its cache, or did not find */
+    uint64_t map_reads, map_writes; /* of translation pages; copies are not counted here */
+    uint64_t map_evictions;         /* map_writes because an entry had to leave the cache */
+};
+
 /* A snapshot.  Each field means the same as the field of that name in the output of
  * `flashemu ctl SOCKET stats`.  WAF (write amplification) is nand.bytes_programmed divided by
  * host[FE_REQ_WRITE].bytes. */
@@ -49,12 +62,8 @@ struct fe_stats {
     struct {
         uint64_t page_reads, page_programs, block_erases, bytes_programmed;
     } nand;
-    struct {
-        uint64_t gc_runs, pages_copied, merges_switch, merges_partial, merges_full;
-        uint64_t slc_folds, wear_moves; /* blocks */
-        uint64_t map_hits, map_misses, map_reads, map_writes, map_evictions; /* dftl */
-        uint64_t free_blocks;
-    } ftl;
+    struct fe_ftl_counters ftl;
+    uint64_t free_blocks;            /* of the strategy, now */
     struct fe_wear_stats wear;       /* of the blocks in use, without spares */
     struct fe_wear_stats enhanced;   /* of those among them that hold the enhanced area */
     uint64_t enhanced_blocks;        /* how many hold it; 0: there is none, and no wear of it */

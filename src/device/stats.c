@@ -57,24 +57,14 @@ void fe_device_wear_stats(const struct fe_peb_info *blocks, uint32_t n_blocks, u
     ret->enhanced = fe_sums_stats(&enhanced);
 }
 
-/* Counters of the strategy since the reset; free_blocks is the present number. */
+/* Counters of the strategy since the reset, which are all uint64_t; free_blocks is the present number. */
 static void ftl_stats(const struct fe_device *dev, struct fe_stats *ret)
 {
-    const struct fe_ftl_counters *f = &dev->ftl->counters, *f0 = &dev->ftl_before;
-
-    ret->ftl.gc_runs = f->gc_runs - f0->gc_runs;
-    ret->ftl.pages_copied = f->pages_copied - f0->pages_copied;
-    ret->ftl.merges_switch = f->merges_switch - f0->merges_switch;
-    ret->ftl.merges_partial = f->merges_partial - f0->merges_partial;
-    ret->ftl.merges_full = f->merges_full - f0->merges_full;
-    ret->ftl.slc_folds = f->slc_folds - f0->slc_folds;
-    ret->ftl.wear_moves = f->wear_moves - f0->wear_moves;
-    ret->ftl.map_hits = f->map_hits - f0->map_hits;
-    ret->ftl.map_misses = f->map_misses - f0->map_misses;
-    ret->ftl.map_reads = f->map_reads - f0->map_reads;
-    ret->ftl.map_writes = f->map_writes - f0->map_writes;
-    ret->ftl.map_evictions = f->map_evictions - f0->map_evictions;
-    ret->ftl.free_blocks = dev->ftl->ops->free_blocks(dev->ftl);
+    const uint64_t *now = (const uint64_t *)&dev->ftl->counters;
+    const uint64_t *before = (const uint64_t *)&dev->ftl_before;
+    for (size_t i = 0; i < sizeof ret->ftl / sizeof *now; i++)
+        ((uint64_t *)&ret->ftl)[i] = now[i] - before[i];
+    ret->free_blocks = dev->ftl->ops->free_blocks(dev->ftl);
 }
 
 /* The statistics without the wear and the bad blocks, which are 0.  O(1). */

@@ -19,7 +19,7 @@
 
 #include "flashemu/err.h"
 #include "flashemu/ftl_params.h"
-#include "ftl/counters.h"
+#include "flashemu/stats.h"
 #include "nand/medium.h"
 
 #include <stdbool.h>

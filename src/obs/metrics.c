@@ -173,7 +173,7 @@ static void print_ftl(FILE *out, const struct fe_stats *s)
     count(out, "ftl_map_pages", "operation", "read", s->ftl.map_reads);
     count(out, "ftl_map_pages", "operation", "write", s->ftl.map_writes);
     count(out, "ftl_map_pages", "operation", "evict", s->ftl.map_evictions);
-    gauge(out, "ftl_free_blocks", "Erased blocks that are ready for use.", s->ftl.free_blocks);
+    gauge(out, "ftl_free_blocks", "Erased blocks that are ready for use.", s->free_blocks);
 }
 
 static void print_cycles(FILE *out, const char *name, const struct fe_wear_stats *w)

@@ -37,12 +37,25 @@ static void put_real(json_t **obj, const char *key, double value)
     put(obj, key, isfinite(value) ? json_real(value) : json_null());
 }
 
-static json_t *req_json(const struct fe_req_stats *r)
+struct counter {
+    const char *key;
+    uint64_t value;
+};
+
+/* An object of counters; the list ends with a key of NULL. */
+static json_t *counters_json(const struct counter *c)
 {
     json_t *o = json_object();
-    put_u64(&o, "ops", r->ops);
-    put_u64(&o, "bytes", r->bytes);
+    for (; c->key; c++)
+        put_u64(&o, c->key, c->value);
     return o;
+}
+
+#define COUNTERS(...) counters_json((const struct counter[]){__VA_ARGS__, {NULL, 0}})
+
+static json_t *req_json(const struct fe_req_stats *r)
+{
+    return COUNTERS({"ops", r->ops}, {"bytes", r->bytes});
 }
 
 static json_t *host_json(const struct fe_stats *s)
@@ -57,12 +70,9 @@ static json_t *host_json(const struct fe_stats *s)
 
 static json_t *nand_json(const struct fe_stats *s)
 {
-    json_t *o = json_object();
-    put_u64(&o, "page_reads", s->nand.page_reads);
-    put_u64(&o, "page_programs", s->nand.page_programs);
-    put_u64(&o, "block_erases", s->nand.block_erases);
-    put_u64(&o, "bytes_programmed", s->nand.bytes_programmed);
-    return o;
+    return COUNTERS({"page_reads", s->nand.page_reads}, {"page_programs", s->nand.page_programs},
+                    {"block_erases", s->nand.block_erases},
+                    {"bytes_programmed", s->nand.bytes_programmed});
 }
 
 static json_t *ftl_json(const struct fe_stats *s)
@@ -75,21 +85,14 @@ static json_t *ftl_json(const struct fe_stats *s)
         put(&o, "waf", json_null());
     put_u64(&o, "gc_runs", s->ftl.gc_runs);
     put_u64(&o, "pages_copied", s->ftl.pages_copied);
-    json_t *merges = json_object();
-    put_u64(&merges, "switch", s->ftl.merges_switch);
-    put_u64(&merges, "partial", s->ftl.merges_partial);
-    put_u64(&merges, "full", s->ftl.merges_full);
-    put(&o, "merges", merges);
+    put(&o, "merges", COUNTERS({"switch", s->ftl.merges_switch}, {"partial", s->ftl.merges_partial},
+                               {"full", s->ftl.merges_full}));
     put_u64(&o, "slc_folds", s->ftl.slc_folds);
     put_u64(&o, "wear_moves", s->ftl.wear_moves);
-    json_t *map = json_object();
-    put_u64(&map, "hits", s->ftl.map_hits);
-    put_u64(&map, "misses", s->ftl.map_misses);
-    put_u64(&map, "reads", s->ftl.map_reads);
-    put_u64(&map, "writes", s->ftl.map_writes);
-    put_u64(&map, "evictions", s->ftl.map_evictions);
-    put(&o, "map", map);
-    put_u64(&o, "free_blocks", s->ftl.free_blocks);
+    put(&o, "map", COUNTERS({"hits", s->ftl.map_hits}, {"misses", s->ftl.map_misses},
+                            {"reads", s->ftl.map_reads}, {"writes", s->ftl.map_writes},
+                            {"evictions", s->ftl.map_evictions}));
+    put_u64(&o, "free_blocks", s->free_blocks);
     return o;
 }
 
@@ -111,14 +114,6 @@ json_t *fe_wear_json(const struct fe_stats *s)
     json_t *area = cycles_json(&s->enhanced);
     put_u64(&area, "blocks", s->enhanced_blocks);
     put(&o, "enhanced", area);
-    return o;
-}
-
-static json_t *pair_json(const char *key_a, uint64_t a, const char *key_b, uint64_t b)
-{
-    json_t *o = json_object();
-    put_u64(&o, key_a, a);
-    put_u64(&o, key_b, b);
     return o;
 }
 
@@ -169,9 +164,9 @@ json_t *fe_stats_json(const struct fe_snapshot *now, const char *name, const cha
     put(&o, "nand", nand_json(&s));
     put(&o, "ftl", ftl_json(&s));
     put(&o, "wear", fe_wear_json(&s));
-    put(&o, "bad_blocks", pair_json("factory", s.bad_factory, "grown", s.bad_grown));
+    put(&o, "bad_blocks", COUNTERS({"factory", s.bad_factory}, {"grown", s.bad_grown}));
     put(&o, "ecc",
-        pair_json("corrected", s.ecc_corrected, "uncorrectable", s.ecc_uncorrectable));
+        COUNTERS({"corrected", s.ecc_corrected}, {"uncorrectable", s.ecc_uncorrectable}));
     put(&o, "power", json_pack("{s:b, s:I}", "on", (int)s.power.is_on, "cuts",
                                 (json_int_t)s.power.cuts));
     if (s.lies)

@@ -96,13 +96,6 @@ struct fe_frames {
     struct fe_warm warm;
 };
 
-static int map_memory(struct fe_frames *f, struct fe_err *err)
-{
-    f->map = fe_table_map(f->map_bytes);
-    return f->map ? 0 : fe_err_set(err, errno, "medium in memory: mapping %llu bytes: %s",
-                                   (unsigned long long)f->map_bytes, strerror(errno));
-}
-
 static uint64_t table_bytes(const struct fe_frames *f)
 {
     return (uint64_t)f->n_names * sizeof *f->names;
@@ -110,11 +103,15 @@ static uint64_t table_bytes(const struct fe_frames *f)
 
 /* The table of a large device is larger than what a small host has, but hardly used: only what is
  * written takes memory. */
-static int map_names(struct fe_frames *f, struct fe_err *err)
+static int map_all(struct fe_frames *f, struct fe_err *err)
 {
     f->names = fe_table_map(table_bytes(f));
-    return f->names ? 0 : fe_err_set(err, errno, "medium in memory: names: mapping %llu bytes: %s",
-                                     (unsigned long long)table_bytes(f), strerror(errno));
+    f->map = f->names ? fe_table_map(f->map_bytes) : NULL;
+    if (f->map)
+        return 0;
+    return fe_err_set(err, errno, "medium in memory: %smapping %llu bytes: %s",
+                      f->names ? "" : "names: ",
+                      (unsigned long long)(f->names ? f->map_bytes : table_bytes(f)), strerror(errno));
 }
 
 /* The largest power of two of pages that has at most so many bytes, or a single page. */
@@ -159,9 +156,7 @@ int fe_frames_create(struct fe_frames **ret, uint64_t n_pages, uint32_t page_byt
     if (r == 0)
         r = fe_warm_init(&f->warm, (uint64_t)page_bytes << f->group_shift, n_groups, err);
     if (r == 0)
-        r = map_names(f, err);
-    if (r == 0)
-        r = map_memory(f, err);
+        r = map_all(f, err);
     if (r < 0) {
         fe_frames_destroy(f);
         return r;

@@ -170,14 +170,6 @@ static int start(struct fe_store **ret, const struct fe_store_file *f, int flags
     return 0;
 }
 
-static int read_part(struct fe_image *g, void *buf, size_t len, uint64_t at, const char *what,
-                     struct fe_err *err)
-{
-    int r = fe_io_read(g->io, g->fd, buf, len, (off_t)at);
-    return r < 0 ? fe_err_set(err, -r, "%.200s: reading its %s: %s", g->path, what, strerror(-r))
-                 : 0;
-}
-
 static bool is_status(const struct fe_image_status *st)
 {
     return st->crc == fe_image_record_crc(0, st, sizeof *st);
@@ -191,7 +183,7 @@ static int check_unserved(struct fe_image *g, uint64_t size, struct fe_err *err)
     for (int i = 0; i < 2; i++) {
         int r = size < FE_IMAGE_STATUS(i) + sizeof st
                     ? -ENOENT
-                    : read_part(g, &st, sizeof st, FE_IMAGE_STATUS(i), "status", err);
+                    : fe_image_get(g, &st, sizeof st, FE_IMAGE_STATUS(i), "its status", err);
         if (r < 0)
             return r;
         if (is_status(&st) && st.generation >= FE_IMAGE_SERVED)
@@ -220,7 +212,7 @@ static int read_header(struct fe_image *g, struct fe_image_header *h, uint64_t *
     if (st.st_size < (off_t)sizeof *h)
         return fe_err_set(err, EINVAL, "%.200s: is not an image: only %lld bytes", g->path,
                           (long long)st.st_size);
-    int r = read_part(g, h, sizeof *h, 0, "header", err);
+    int r = fe_image_get(g, h, sizeof *h, 0, "its header", err);
     if (r < 0)
         return r;
     if (memcmp(h->magic, FE_IMAGE_MAGIC, sizeof h->magic) != 0)
@@ -243,7 +235,7 @@ static int read_status(struct fe_image *g, struct fe_err *err)
     struct fe_image_status st[2];
     bool valid[2];
     for (int i = 0; i < 2; i++) {
-        int r = read_part(g, &st[i], sizeof st[i], FE_IMAGE_STATUS(i), "status", err);
+        int r = fe_image_get(g, &st[i], sizeof st[i], FE_IMAGE_STATUS(i), "its status", err);
         if (r < 0)
             return r;
         valid[i] = is_status(&st[i]);
@@ -276,7 +268,7 @@ static int open_parts(struct fe_store *s, struct fe_err *err)
         return fe_err_set(err, EIO, "%.200s: has %llu bytes, its header says %llu: %s", g->path,
                           (unsigned long long)size, (unsigned long long)g->at.end,
                           size < g->at.end ? "truncated" : "something was appended");
-    r = read_part(g, g->profile, h.profile_bytes, g->at.profile, "profile", err);
+    r = fe_image_get(g, g->profile, h.profile_bytes, g->at.profile, "its profile", err);
     if (r == 0 && fe_crc32c(0, g->profile, h.profile_bytes) != h.profile_crc)
         r = fe_err_set(err, EIO, "%.200s: its profile is damaged (checksum)", g->path);
     if (r == 0)
@@ -332,30 +324,9 @@ int fe_store_image_open(struct fe_store **ret, const struct fe_store_file *f, st
 
 /* ---- making one ---- */
 
-static int write_header(struct fe_image *g, enum fe_image_state state, struct fe_err *err)
+static struct fe_image_header header_of(const struct fe_store_what *what)
 {
-    struct fe_image_header h = {
-        .version = FE_IMAGE_VERSION,
-        .state = state,
-        .n_pages = g->what.n_pages,
-        .capacity = g->what.capacity,
-        .seed = g->what.seed,
-        .page_bytes = g->what.page_bytes,
-        .pages_per_block = g->what.pages_per_block,
-        .n_entries = g->what.n_entries,
-        .profile_bytes = g->what.profile_bytes,
-        .profile_crc = fe_crc32c(0, g->profile, g->what.profile_bytes),
-    };
-    memcpy(h.magic, FE_IMAGE_MAGIC, sizeof h.magic);
-    h.crc = fe_image_record_crc(0, &h, sizeof h);
-    fe_image_put(g, &h, sizeof h, 0, "writing its header");
-    return g->failed ? fe_err_set(err, g->failed, "%s", g->why.text) : 0;
-}
-
-static int create_parts(struct fe_store *s, const struct fe_store_what *what, struct fe_err *err)
-{
-    struct fe_image *g = s->img;
-    struct fe_image_header old, h = {
+    return (struct fe_image_header){
         .version = FE_IMAGE_VERSION,
         .n_pages = what->n_pages,
         .capacity = what->capacity,
@@ -365,6 +336,23 @@ static int create_parts(struct fe_store *s, const struct fe_store_what *what, st
         .n_entries = what->n_entries,
         .profile_bytes = what->profile_bytes,
     };
+}
+
+static int write_header(struct fe_image *g, enum fe_image_state state, struct fe_err *err)
+{
+    struct fe_image_header h = header_of(&g->what);
+    h.state = state;
+    h.profile_crc = fe_crc32c(0, g->profile, g->what.profile_bytes);
+    memcpy(h.magic, FE_IMAGE_MAGIC, sizeof h.magic);
+    h.crc = fe_image_record_crc(0, &h, sizeof h);
+    fe_image_put(g, &h, sizeof h, 0, "writing its header");
+    return g->failed ? fe_err_set(err, g->failed, "%s", g->why.text) : 0;
+}
+
+static int create_parts(struct fe_store *s, const struct fe_store_what *what, struct fe_err *err)
+{
+    struct fe_image *g = s->img;
+    struct fe_image_header old, h = header_of(what);
     uint64_t size;
     int r = 0;
     if (!g->created) {

@@ -68,10 +68,7 @@ struct mend {
 
 static int read_at(struct mend *m, void *buf, size_t len, uint64_t at)
 {
-    const struct fe_image *g = m->s->img;
-    int r = fe_io_read(g->io, g->fd, buf, len, (off_t)at);
-    return r < 0 ? fe_err_set(m->err, -r, "%.200s: reading its records: %s", g->path, strerror(-r))
-                 : 0;
+    return fe_image_get(m->s->img, buf, len, at, "its records", m->err);
 }
 
 static int read_block(struct mend *m, fe_peb peb, struct fe_image_block *ret)

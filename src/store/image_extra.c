@@ -266,11 +266,10 @@ int fe_image_read_trims(struct fe_store *s, uint64_t *seqs, struct fe_err *err)
     struct fe_image *g = s->img;
     for (uint64_t at = 0, len; at < s->n_pages; at += len) {
         len = fe_min_u64(FE_IMAGE_TRIMS_MAX, s->n_pages - at);
-        int e = fe_io_read(g->io, g->fd, g->records, len * g->at.trim_bytes,
-                           (off_t)trim_at(g, at));
+        int e = fe_image_get(g, g->records, len * g->at.trim_bytes, trim_at(g, at),
+                             "the list of trimmed pages", err);
         if (e < 0)
-            return fe_err_set(err, -e, "%.200s: reading the list of trimmed pages: %s", g->path,
-                              strerror(-e));
+            return e;
         for (uint64_t i = 0; i < len; i++)
             if (!decode_trim(g, at + i, g->records + i * g->at.trim_bytes, &seqs[at + i]))
                 return fe_err_set(err, EIO,
@@ -372,10 +371,9 @@ int fe_image_load_lifetime(struct fe_image *g, bool has_crashed, struct fe_err *
     bool is_damaged = false;
     for (uint32_t place = 0; place < 2; place++) {
         struct fe_image_lifetime r;
-        int e = fe_io_read(g->io, g->fd, &r, sizeof r, (off_t)FE_IMAGE_LIFETIME(place));
+        int e = fe_image_get(g, &r, sizeof r, FE_IMAGE_LIFETIME(place), "the device's clock", err);
         if (e < 0)
-            return fe_err_set(err, -e, "%.200s: reading the device's clock: %s", g->path,
-                              strerror(-e));
+            return e;
         if (fe_image_is_zeros(&r, sizeof r))
             continue;
         if (r.crc != fe_image_record_crc(place, &r, sizeof r)) {

@@ -48,6 +48,13 @@ void fe_image_fail(struct fe_image *g, int errnum, const char *doing)
                doing, strerror(errnum));
 }
 
+int fe_image_get(const struct fe_image *g, void *buf, size_t len, uint64_t at, const char *what,
+                 struct fe_err *err)
+{
+    int r = fe_io_read(g->io, g->fd, buf, len, (off_t)at);
+    return r < 0 ? fe_err_set(err, -r, "%.200s: reading %s: %s", g->path, what, strerror(-r)) : 0;
+}
+
 void fe_image_put(struct fe_image *g, const void *buf, size_t len, uint64_t at, const char *doing)
 {
     if (g->failed)

@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include "flashemu/err.h"
 #include "flashemu/image.h"
 
 #include <stddef.h>
@@ -44,6 +45,10 @@ void fe_store_set_final(struct fe_store *s, uint64_t seq);
 void fe_store_sync_all(struct fe_store *s);
 
 /* ---- for the files of this folder ---- */
+
+/* Reads a part of the file, or says what could not be read.  0 or a negative errno. */
+int fe_image_get(const struct fe_image *g, void *buf, size_t len, uint64_t at, const char *what,
+                 struct fe_err *err);
 
 /* Writes unless an earlier write has failed; `doing` says what, in words. */
 void fe_image_put(struct fe_image *g, const void *buf, size_t len, uint64_t at,

@@ -166,7 +166,7 @@ static void summary(struct run *r)
          "ftl: %" PRIu64 " collections, %" PRIu64 " pages copied, merges %" PRIu64
          " switch %" PRIu64 " partial %" PRIu64 " full; %" PRIu64 " blocks free",
          s.ftl.gc_runs, s.ftl.pages_copied, s.ftl.merges_switch, s.ftl.merges_partial,
-         s.ftl.merges_full, s.ftl.free_blocks);
+         s.ftl.merges_full, s.free_blocks);
     line(r, "wear: %" PRIu64 " to %" PRIu64, s.wear.min, s.wear.max);
     struct fe_request req = {.type = FE_REQ_READ, .len = r->capacity, .buf = r->buf};
     struct fe_reply reply;

@@ -96,9 +96,9 @@ static bool stats_agree(struct ft_host *h)
         return false;
     }
     if (s.busy_ns > s.device_ns || s.device_ns != fe_device_now(h->dev) ||
-        s.ftl.free_blocks > h->chip.geo.n_pebs) {
+        s.free_blocks > h->chip.geo.n_pebs) {
         snprintf(h->wrong, sizeof h->wrong, "busy %" PRIu64 " of %" PRIu64 " ns, %" PRIu64
-                 " blocks free", s.busy_ns, s.device_ns, s.ftl.free_blocks);
+                 " blocks free", s.busy_ns, s.device_ns, s.free_blocks);
         return false;
     }
     return true;
