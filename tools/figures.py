@@ -93,7 +93,7 @@ def scheduled(step, op, blocks):
     spikes = 0
     while next(thresholds) <= blocks:
         spikes += 1
-    rest = (blocks - 1) * int(step[op + "_step"]) + spikes * int(step[op + "_spike"])
+    rest = (blocks - 1) * int(step.get(op + "_step", 0)) + spikes * int(step[op + "_spike"])
     random = int(step[op + "_random"])
     return random + rest if op == "read" else max(random, rest)
 

@@ -129,7 +129,7 @@ struct fe_segment_params {
  * bytes; src/ftl/step.c draws what the numbers mean. */
 struct fe_step_rule {
     uint64_t random_ns; /* the first block of a run */
-    uint64_t step_ns;   /* each later block */
+    uint64_t step_ns;   /* each later block of writes */
     uint64_t spike_ns;  /* additional time whenever the run reaches a threshold */
     uint32_t first;     /* the first threshold in blocks, at least 2; 0: there is none */
     uint32_t again;     /* from one threshold to the next: reads double `first` up to this,

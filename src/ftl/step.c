@@ -8,13 +8,12 @@
  *
  *   block    1  2  3  4  5  6 ... 12 ... 28 ... 44 ...
  *   random   #                                              when the run begins
- *   step        .  .  .  .  .  .  .  .  .  .  .  .  .       for each later block
  *   spike             |           |      |      |           after 4, 8, 16, 16, ... blocks
  *
- * Spikes of writes are always `again` blocks apart.  So the time for the first n blocks, drawn over
- * n, is a staircase or a line with steps.  In a run of writes, later blocks cost nothing until
- * they have paid back the time of `random`: the curve starts high, stays level, and finally is where it
- * would be without `random`.
+ * Between them, reads cost nothing.  In a run of writes each later block costs a step, and spikes are
+ * always `again` blocks apart.  So the time for the first n blocks, drawn over n, is a staircase or a
+ * line with steps.  Later blocks of writes cost nothing until they have paid back the time of `random`:
+ * the curve starts high, stays level, and finally is where it would be without `random`.
  *
  *   ms |          . '
  *      |- - - -.'              a long run costs its steps and spikes, a short one `random`

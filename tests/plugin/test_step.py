@@ -34,7 +34,7 @@ class Client(figures.Served):
 
 def test_schedule_is_the_published_one():
     """Numbers of the sentences in published.csv, by hand."""
-    step = {"read_random": 1, "read_step": 0, "read_spike": 10,
+    step = {"read_random": 1, "read_spike": 10,
             "write_random": 50, "write_step": 1, "write_spike": 1000}
     for n, want in [(1, 1), (31, 1), (32, 11), (95, 11), (96, 21), (224, 31), (480, 41), (735, 41),
                     (736, 51), (992, 61)]:

@@ -91,14 +91,15 @@ static void write_profile(const struct model *m, uint64_t capacity, uint64_t max
                           char *text, size_t size)
 {
     static const char *const keys[2][4] = {
-        {"read_random", "read_step", "read_spike", "limit"},
+        {"read_random", NULL, "read_spike", "limit"},
         {"write_random", "write_step", "write_spike", "period"}};
     text[0] = '\0';
     snprintf(text, size, "[device]\ncapacity = %" PRIu64 "\n[link]\nmax_transfer = %" PRIu64
              "\n[ftl]\ntype = step\n[step]\n", capacity, max_transfer);
     for (int w = 0; w < 2; w++) {
         add(text, size, keys[w][0], m->random_ns[w], "ns");
-        add(text, size, keys[w][1], m->step_ns[w], "ns");
+        if (keys[w][1])
+            add(text, size, keys[w][1], m->step_ns[w], "ns");
         size_t at = strlen(text);
         char first[24] = "never", again[24] = "never";
         if (m->first[w])
@@ -141,7 +142,7 @@ static struct model random_model(struct ft_rand *r)
     struct model m = {.random_ns = {0}};
     for (int w = 0; w < 2; w++) {
         m.random_ns[w] = ft_chance(r, 10) ? 0 : ft_below(r, 20000000);
-        m.step_ns[w] = ft_chance(r, 20) ? 0 : ft_below(r, 300000);
+        m.step_ns[w] = w == 0 || ft_chance(r, 20) ? 0 : ft_below(r, 300000);
         m.spike_ns[w] = ft_chance(r, 20) ? 0 : ft_below(r, 5000000);
         m.first[w] = ft_chance(r, 10) ? 0 : ft_between(r, 2, ft_chance(r, 50) ? 9 : 300);
         m.again[w] = ft_chance(r, 30) ? few[ft_below(r, 4)] : ft_between(r, 1, 400);

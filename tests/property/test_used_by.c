@@ -145,7 +145,6 @@ static const struct change changes[] = {
     {"faults.cut:stale=100%", {0}},
 
     {"step.read_random=3ms", {0}},
-    {"step.read_step=1ms", {0}},
     {"step.read_spike=5ms", {0}},
     {"step.read_spike:first=3", {0}},
     {"step.read_spike:limit=2", {0}},
@@ -160,7 +159,7 @@ static const struct change changes[] = {
 static const char *const always[] = {
     "device.used=384K", "ftl.unit_size=64K", "ftl.copy_buffer=4", "ftl.gap_fill=1",
     "ftl.log_blocks=3", "ftl.open_linear=2", "ftl.open_random=1", "ftl.map_cache=512",
-    "step.read_random=900us", "step.read_step=150us", "step.read_spike=400us",
+    "step.read_random=900us", "step.read_spike=400us",
     "step.read_spike:first=8", "step.read_spike:limit=32", "step.write_random=2ms", "step.write_step=300us",
     "step.write_spike=1ms", "step.write_spike:first=8", "step.write_spike:period=8",
 };

@@ -148,7 +148,7 @@ def test_runs_find_the_thresholds_of_the_profile():
     for keys, reads, writes in [
             ("read_spike = 3ms\nwrite_spike = 9ms\nwrite_step = 1ms\n", [32, 96, 224, 480, 736],
              [195, 451, 707]),
-            ("read_spike = 2ms,first:5,limit:7\nread_step = 500us\n"
+            ("read_spike = 2ms,first:5,limit:7\n"
              "read_random = 9ms\nwrite_spike = 1ms,first:2,period:3\n",
              [5, 12, 19, 26], [2, 5, 8, 11])]:
         path = write("step.ini", step % keys)

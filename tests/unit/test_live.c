@@ -58,7 +58,6 @@ static const struct change changes[] = {
     {"faults.disconnect", "10ms", {"faults.disconnect:request=7"}},
     {"faults.lie", "lost-write@3", {0}},
     {"step.read_random", "3ms", {STEP}},
-    {"step.read_step", "1ms", {STEP}},
     {"step.read_spike", "5ms", {STEP, "step.read_spike:first=3", "step.read_spike:limit=2"}},
     {"step.write_random", "3ms", {STEP}},
     {"step.write_step", "1ms", {STEP}},

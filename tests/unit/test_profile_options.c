@@ -81,7 +81,7 @@ static void test_options_live_ones_are_delays_and_faults(void **state)
         "link.bandwidth", "link.command_overhead",
         "link.task_overhead", "link.write_overhead", "link.busy_poll", "link.busy_ask",
         "link.busy_late",
-        "ftl.unit_read", "step.read_random", "step.read_step", "step.read_spike",
+        "ftl.unit_read", "step.read_random", "step.read_spike",
         "step.write_random", "step.write_step", "step.write_spike",
         "step.read_spike:first", "step.read_spike:limit", "step.write_spike:first",
         "step.write_spike:period",
