@@ -22,6 +22,8 @@
  *   - If numbers are left out because a server starts, the status gets the last one as well, before
  *     anything can be synced.
  * So the first number that is missing is that of a program that was lost, and it was never synced.
+ * And a page that was synced, with one before it in its block that is missing, is no trace of a crash:
+ * such an image is damaged, and is refused (fe_device_judge, before anything is written to it).
  *
  * Bytes are compared with the checksum of their record if the program may have been taken back by
  * a cut (status.n_open_1): what it has overwritten is put back first, and the record is erased in
@@ -43,6 +45,7 @@
 
 #include "base/crc32c.h"
 #include "base/num.h"
+#include "store/image_check.h"
 #include "store/image_extra.h"
 #include "store/image_file.h"
 #include "store/internal.h"
@@ -114,10 +117,18 @@ static bool is_of_no_cycle(const struct fe_image_oob *r, fe_ppn ppn, uint32_t cy
     return fe_image_oob_is_valid(r, ppn) ? r->cycle > cycle : !fe_image_is_zeros(r, sizeof *r);
 }
 
+/* A page that was synced stands behind one that is missing, which was programmed before it.  No crash
+ * leaves that, so the image is damaged. */
+static int refuse_gap(struct mend *m, fe_peb peb, uint32_t page, uint64_t seq)
+{
+    return fe_err_set(m->err, EIO, "%.200s: block %u has page %u, program %llu, which was synced, and "
+                      "lacks a page before it", m->s->img->path, peb, page, (unsigned long long)seq);
+}
+
 /* Looks at the pages of one cycle in order.  From the first page on that is missing, that is behind
  * the last program which counts, or that is newer than sure_seq and lacks its bytes, no page was
- * programmed: their records are erased. */
-static void mend_pages(struct mend *m, fe_peb peb, uint32_t cycle, uint64_t sure_seq)
+ * programmed: their records are erased.  -EIO with a message if that cannot be what a crash has left. */
+static int mend_pages(struct mend *m, fe_peb peb, uint32_t cycle, uint64_t sure_seq)
 {
     static const struct fe_image_oob erased;
     fe_ppn first = peb * m->s->pages_per_block;
@@ -129,6 +140,9 @@ static void mend_pages(struct mend *m, fe_peb peb, uint32_t cycle, uint64_t sure
             continue;
         good = good && is_page && r->seq <= m->last_seq &&
                (r->seq <= sure_seq || has_its_bytes(m, r, first + p));
+        bool was_synced = is_page && r->state == FE_STORE_PROGRAMMED && r->seq <= sure_seq;
+        if (!good && was_synced && m->in_order)
+            return refuse_gap(m, peb, p, r->seq);
         if (!good && (is_page || is_of_no_cycle(r, first + p, cycle))) {
             put_record(m, first + p, &erased);
             m->n_dropped++;
@@ -138,18 +152,23 @@ static void mend_pages(struct mend *m, fe_peb peb, uint32_t cycle, uint64_t sure
                 m->synced[r->lpn] = fe_max_u64(m->synced[r->lpn], r->seq);
         }
     }
+    return 0;
+}
+
+/* Whether the block has a page of this cycle. */
+static bool is_programmed(const struct mend *m, fe_peb peb, uint32_t cycle)
+{
+    fe_ppn first = peb * m->s->pages_per_block;
+    for (uint32_t p = 0; p < m->s->pages_per_block; p++)
+        if (is_of(&m->oob[p], first + p, cycle))
+            return true;
+    return false;
 }
 
 /* Whether the block has been erased, after a cycle that may be needed, and not programmed since. */
 static bool is_erased(const struct mend *m, fe_peb peb, const struct fe_image_block *b)
 {
-    fe_ppn first = peb * m->s->pages_per_block;
-    if (b->kept_cycle == b->erase_count)
-        return false;
-    for (uint32_t p = 0; p < m->s->pages_per_block; p++)
-        if (is_of(&m->oob[p], first + p, b->erase_count))
-            return false;
-    return true;
+    return b->kept_cycle != b->erase_count && !is_programmed(m, peb, b->erase_count);
 }
 
 /* Whether a page of this cycle has no newer copy that the disk surely has. */
@@ -184,11 +203,13 @@ static void sync_file(struct mend *m)
 }
 
 /* The block has the cycle again whose pages the disk surely has. */
-static void take_back(struct mend *m, fe_peb peb, struct fe_image_block *b)
+static int take_back(struct mend *m, fe_peb peb, struct fe_image_block *b)
 {
     struct fe_image *g = m->s->img;
     uint64_t before = m->n_dropped;
-    mend_pages(m, peb, b->kept_cycle, 0);
+    int r = mend_pages(m, peb, b->kept_cycle, 0);
+    if (r < 0)
+        return r;
     if (m->n_dropped > before)
         sync_file(m); /* before the record: a second mending would not drop them */
     b->erase_count = b->kept_cycle;
@@ -196,6 +217,7 @@ static void take_back(struct mend *m, fe_peb peb, struct fe_image_block *b)
     b->crc = fe_image_record_crc(peb, b, sizeof *b);
     fe_image_put(g, b, sizeof *b, g->at.blocks + peb * sizeof *b, "mending a block record");
     m->n_taken_back++;
+    return 0;
 }
 
 /* Marks the programs behind the last sync that the disk has. */
@@ -212,6 +234,31 @@ static void mark_present(struct mend *m, fe_peb peb, const struct fe_image_block
     }
 }
 
+/* Records of pages that no server has written would be dropped like those of programs that were lost. */
+static int check_pages(struct mend *m, fe_peb peb, const struct fe_image_block *b)
+{
+    fe_ppn first = peb * m->s->pages_per_block;
+    int r = 0;
+    for (uint32_t p = 0; r == 0 && p < m->s->pages_per_block; p++)
+        if (is_of(&m->oob[p], first + p, b->erase_count))
+            r = fe_image_check_oob(m->s->img, first + p, &m->oob[p], b->erase_count, m->err);
+    return r;
+}
+
+/* Before a block is programmed after an erase, the status on the disk has the number of that erase.  One
+ * that has not is damaged: what it says would drop what was synced.  -EIO with a message then.  An erase
+ * that a mending has taken back already leaves its number in the record. */
+static int check_erase(struct mend *m, fe_peb peb, const struct fe_image_block *b)
+{
+    if (b->erase_seq <= m->synced_seq || b->kept_cycle == b->erase_count ||
+        !is_programmed(m, peb, b->erase_count))
+        return 0;
+    return fe_err_set(m->err, EIO, "%.200s: block %u was erased behind program %llu, and programmed "
+                      "since, but the status says that only %llu programs were synced",
+                      m->s->img->path, peb, (unsigned long long)b->erase_seq,
+                      (unsigned long long)m->synced_seq);
+}
+
 /* The last program that counts: the one before the first that the disk lacks. */
 static int find_last(struct mend *m)
 {
@@ -224,13 +271,16 @@ static int find_last(struct mend *m)
         if (r < 0)
             return r;
         g->seq = fe_max_u64(g->seq, b.erase_seq); /* no number is used twice */
-        if (m->in_order)
+        r = check_pages(m, peb, &b);
+        if (r == 0 && m->in_order) {
             mark_present(m, peb, &b);
+            r = check_erase(m, peb, &b);
+        }
     }
     while (n < m->s->n_pages && fe_bit(m->present, n))
         n++;
     m->last_seq = m->in_order ? m->synced_seq + n : UINT64_MAX;
-    return 0;
+    return r;
 }
 
 /* Whether the half's bytes are those of its record. */
@@ -346,12 +396,12 @@ static int mend_all(struct mend *m)
     for (fe_peb peb = 0; r == 0 && peb < g->at.n_blocks; peb++) {
         r = read_block(m, peb, &b);
         if (r == 0)
-            mend_pages(m, peb, b.erase_count, m->final_seq);
+            r = mend_pages(m, peb, b.erase_count, m->final_seq);
     }
     for (fe_peb peb = 0; r == 0 && peb < g->at.n_blocks; peb++) {
         r = read_block(m, peb, &b);
         if (r == 0 && is_taken_back(m, peb, &b))
-            take_back(m, peb, &b);
+            r = take_back(m, peb, &b);
     }
     if (r == 0)
         r = mend_entries(m);

@@ -2,7 +2,8 @@
  *
  * Images with one field changed and the checksum of its record right again.
  *
- * For each kind of device a good image is made.  A case changes one field of one record of it to a
+ * For each kind of device a good image is made, and left as by the end of a server, by a kill or by a
+ * crash of the host.  A case changes one field of one record of it to a
  * value that a server could never, or could well, have written there.  Each field of each sort of
  * record gets each hostile value, on some kind of device; other cases are drawn.  Then one of two
  * things happens, and nothing else:
@@ -22,6 +23,7 @@
  */
 #include "lib/cases.h"
 #include "lib/image_kinds.h"
+#include "lib/other_host.h"
 #include "lib/rand.h"
 
 #include "base/crc32c.h"
@@ -54,6 +56,7 @@ static struct {
     struct fe_image_header h;
     struct fe_image_layout at;
     uint32_t n_sectors, page_bytes, version;
+    bool sync; /* of the server */
     bool has_units, has_cache[FT_IMAGE_KINDS];
     struct sector sectors[MAX_SECTORS];
     struct ft_rand rand;
@@ -91,7 +94,7 @@ static struct fe_device *open_device(void)
 {
     struct fe_device *dev;
     struct fe_err err = {""};
-    struct fe_store_file file = {.path = b.path};
+    struct fe_store_file file = {.path = b.path, .sync = b.sync};
     struct fe_device_options opt = {.seed = 1, .payload = true, .file = &file, .power_cuts = true};
     int r = fe_device_judge(&file, &err);
     if (r == 0 || r == -ENOENT)
@@ -196,14 +199,26 @@ static void write_file(const uint8_t *bytes, size_t len)
         fail("%s cannot be written", b.path);
 }
 
-/* The good image of a kind; every other one was left as by a kill. */
+/* After all that was written is on the flash, so that no power cut takes it back. */
+static void sync_device(struct fe_device *dev)
+{
+    fe_device_idle(dev, fe_device_now(dev) + UINT64_C(1000000000));
+    struct fe_store_sync sync = fe_device_sync_begin(dev);
+    if (fe_device_sync_end(dev, sync, fe_device_sync_run(dev)) < 0)
+        fail("no sync");
+}
+
+/* The good image of a kind.  A third of them was left by a server that has ended, a third as by a kill, and
+ * a third by a crash of the host after a sync. */
 static void make_good(uint32_t kind)
 {
     struct fe_err err = {""};
     snprintf(told, sizeof told, "making %s", ft_image_kinds[kind].name);
     if (ft_image_profile(&b.profile, kind, &err) < 0)
         fail("%s", err.text);
+    enum { CLOSED, KILLED, CRASHED } end = kind % 3;
     b.has_units = has_key(kind, "ftl.unit_size");
+    b.sync = end == CRASHED;
     unlink(b.path);
     struct fe_device *dev = open_device();
     b.n_sectors = (uint32_t)(fe_device_capacity(dev) / SECTOR);
@@ -214,9 +229,13 @@ static void make_good(uint32_t kind)
         fail("%u sectors", b.n_sectors);
     b.rand = (struct ft_rand){.seed = kind};
     write_some(dev, b.n_sectors + 200);
-    if (kind % 2 == 0 && fe_device_close(dev, &err) < 0)
+    if (end == CLOSED && fe_device_close(dev, &err) < 0)
         fail("%s", err.text);
+    if (end == CRASHED)
+        sync_device(dev);
     fe_device_destroy(dev);
+    if (end == CRASHED)
+        ft_pretend_another_host(b.path);
     free(b.good);
     b.good = read_file(&b.len);
     memcpy(&b.h, b.good, sizeof b.h);
@@ -476,7 +495,7 @@ static void serve(bool only_reads)
 static bool run_case(uint32_t kind, uint32_t number)
 {
     struct fe_err err = {""};
-    struct fe_store_file file = {.path = b.path};
+    struct fe_store_file file = {.path = b.path, .sync = b.sync};
     uint8_t *image = malloc(b.len);
     bool only_reads = false;
     size_t len;

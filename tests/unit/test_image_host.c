@@ -301,35 +301,6 @@ static void test_image_syncs_when_an_erase_is_taken_back(void **state)
     }
 }
 
-/* The crash has lost program 4, and the bytes of pages 1 and 2. */
-static void lose_some(void)
-{
-    static const uint8_t zeros[2 * PAGE];
-    struct fe_image_header h;
-    struct fe_image_layout at;
-    int fd = open(path, O_RDWR | O_CLOEXEC);
-    assert_int_equal(pread(fd, &h, sizeof h, 0), sizeof h);
-    assert_int_equal(fe_image_layout(&at, &h, NULL), 0);
-    assert_int_equal(pwrite(fd, zeros, 32, (off_t)(at.oob + PPB * 32)), 32);
-    assert_int_equal(pwrite(fd, zeros, sizeof zeros, (off_t)(at.pages + PAGE)),
-                     sizeof zeros);
-    close(fd);
-    ft_pretend_another_host(path);
-}
-
-static void crash_after_an_erase(void)
-{
-    struct fe_store *s = made();
-    program(s, 0, 1, 1, 1);
-    program(s, 1, 2, 2, 2);
-    program(s, 2, 3, 3, 3);
-    fe_image_sync_now(s);
-    program(s, PPB, 4, 4, 4);
-    erase(s, 0, 1);
-    fe_store_destroy(s);
-    lose_some();
-}
-
 /* A crash has left an entry of a page that the device does not have: who loads it has to refuse it. */
 static void test_image_mends_around_an_entry_of_no_page(void **state)
 {
@@ -345,47 +316,6 @@ static void test_image_mends_around_an_entry_of_no_page(void **state)
     assert_int_equal(fe_store_entry_load(s, 1, &v, buf, &err), 0);
     assert_int_equal(v.lpn, FE_LPN_NONE - 9);
     fe_store_destroy(s);
-}
-
-static void test_image_says_what_was_mended(void **state)
-{
-    (void)state;
-    crash_after_an_erase();
-    struct fe_store *s = opened();
-    assert_string_equal(fe_store_image_note(s), "the host has crashed or is another one: 2 pages "
-                        "dropped, 1 erases and 0 cache pages taken back");
-    fe_store_destroy(s);
-}
-
-/* A crash has lost program 4, so an erase after it is taken back, without pages that lack their
- * bytes.  Mending is cut short by another crash: the next one comes to the same end. */
-static void test_image_mending_is_cut_short(void **state)
-{
-    (void)state;
-    for (uint64_t seed = 0; seed < 256; seed++) {
-        struct fe_store_block b;
-        struct fe_store_oob p[PPB];
-        struct fe_store_file f = file(true);
-        struct fe_store *s;
-        struct fe_err err = {""};
-        ft_io_fini(&host);
-        ft_io_init(&host);
-        crash_after_an_erase();
-        host.log = true;
-        host.changes_left = seed % 8;
-        if (fe_store_image_open(&s, &f, &err) == 0)
-            fe_store_destroy(s);
-        host.changes_left = UINT64_MAX;
-        ft_io_crash(&host, path, seed);
-        ft_pretend_another_host(path);
-        s = opened();
-        load(s, 0, &b, p);
-        assert_int_equal(b.erase_count, 0);
-        assert_page(s, 0, 1);
-        assert_int_equal(p[1].state, FE_STORE_ERASED);
-        fe_store_destroy(s);
-        unlink(path);
-    }
 }
 
 /* Makes an image with two pages that are programmed already, on a host that fails at the sync with
@@ -513,8 +443,6 @@ int main(void)
         T(test_image_syncs_before_an_erased_block_is_overwritten),
         T(test_image_syncs_when_an_erase_is_taken_back),
         T(test_image_mends_around_an_entry_of_no_page),
-        T(test_image_says_what_was_mended),
-        T(test_image_mending_is_cut_short),
         T(test_image_crash_of_the_host_while_making),
         T(test_image_trims_are_written_together),
     };
