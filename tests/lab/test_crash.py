@@ -171,8 +171,8 @@ def test_one_cut_again():
     again = good_json(*TWO, env=e)
     assert again["cuts"][3]["result"]["lost"] == 2, "the new result replaces the old one"
     assert again["conclusion"][0] == (
-        "vfat on transcend8g, files: of 10 synced files, 2 were lost and 0 damaged in 2 power "
-        "cuts, although fsync had confirmed them.")
+        "FAT32 on transcend8g (files) lost 2 of 10 synced files in 2 power cuts, although fsync had "
+        "confirmed them.")
     write("plays", json.dumps({IDS[0]: "lost"}))
     broken = good_json("crash", "--cut", IDS[0], "--again", env=e)["conclusion"][0]
     assert broken.endswith("that breaks the promise of fsync."), broken

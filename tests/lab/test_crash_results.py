@@ -76,17 +76,17 @@ def test_sentences():
     """What is damaged is as bad as what is lost; and a filesystem that promises less breaks no
     promise."""
     assert results.sentences(SOME) == [
-        "xfs on p, files: of 12 synced files, 0 were lost and 3 damaged in 3 power cuts; that "
-        "breaks the promise of fsync.",
-        "ext4 on p, log: of 11 synced records, 5 were lost and 0 damaged in 1 power cut; that "
-        "breaks the promise of fsync.",
-        "vfat on p, database: of 9 synced blocks, 0 were lost and 4 damaged in 1 power cut, "
-        "although fsync had confirmed them.",
-        "Nothing that fsync had confirmed was lost with exfat on q: 17 files, records and blocks "
+        "XFS on p (files) damaged 3 of 12 synced files in 3 power cuts; that breaks the promise of "
+        "fsync.",
+        "ext4 on p (log) lost 5 of 11 synced records in 1 power cut; that breaks the promise of "
+        "fsync.",
+        "FAT32 on p (database) damaged 4 of 9 synced blocks in 1 power cut, although fsync had "
+        "confirmed them.",
+        "Nothing that fsync had confirmed was lost with exFAT on q: 17 files, records and blocks "
         "in 1 power cut.",
-        "xfs on p, files: 2 of 3 times it could be mounted only after a repair, and 1 time not at "
-        "all.",
-        "The slowest mount took 7 ms of the device's time (ext4 on p, log).",
+        "XFS on p (files) could be mounted only after a repair 2 times and not at all 1 time in 3 "
+        "power cuts.",
+        "The slowest mount took 7 ms of the device's time with ext4 on p (log).",
         "2 of 9 cuts have no result. The first message: q:f2fs:log:1:1: no power."]
 
 
@@ -96,24 +96,24 @@ def test_the_table():
     assert head == ("profile filesystem workload cuts synced lost damaged not synced whole in part "
                     "gone other fsck errors repaired unusable mount ms ready ms").split()
     assert rows == [
-        ["p", "xfs", "files", *"3 12 0 3 10 1 6 2 8 2 2 1 2.5 12".split()],
+        ["p", "XFS", "files", *"3 12 0 3 10 1 6 2 8 2 2 1 2.5 12".split()],
         ["p", "ext4", "log", *"1 11 5 0 13 3 7 1 2 0 0 0 7 3".split()],
-        ["p", "vfat", "database", *"1 9 0 4 6 2 2 1 1 0 0 0 0.1 0.2".split()],
-        ["q", "exfat", "files", *"1 17 0 0 19 0 0 0 0 0 0 0 0.3 0.4".split()],
-        ["q", "f2fs", "log", *"1 0 0 0 3 3 0 0 0 0 0 0 0.5 0.6".split()]]
+        ["p", "FAT32", "database", *"1 9 0 4 6 2 2 1 1 0 0 0 0.1 0.2".split()],
+        ["q", "exFAT", "files", *"1 17 0 0 19 0 0 0 0 0 0 0 0.3 0.4".split()],
+        ["q", "F2FS", "log", *"1 0 0 0 3 3 0 0 0 0 0 0 0.5 0.6".split()]]
 
 
 def test_figures():
     """What was lost or damaged is a share of what was synced, and what is whole of what was not."""
     page = results.to_page(SOME)
     assert opens_short(page) and page.count("<table") == 2
-    for text in ("xfs on p, files: 25 % of what was synced",
-                 "ext4 on p, log: 45.5 % of what was synced",
-                 "vfat on p, database: 44.4 % of what was synced",
-                 "exfat on q, files: 0 % of what was synced",
-                 "xfs on p, files: 10 % of what was not synced",
-                 "f2fs on q, log: 100 % of what was not synced",
-                 "xfs on p, files: 2.5 ms (median)"):
+    for text in ("XFS on p (files): 25 % of what was synced",
+                 "ext4 on p (log): 45.5 % of what was synced",
+                 "FAT32 on p (database): 44.4 % of what was synced",
+                 "exFAT on q (files): 0 % of what was synced",
+                 "XFS on p (files): 10 % of what was not synced",
+                 "F2FS on q (log): 100 % of what was not synced",
+                 "XFS on p (files): 2.5 ms (median)"):
         assert text in page, text
     assert results.from_json(results.to_json(SOME), "r.json") == SOME
 

@@ -120,7 +120,7 @@ def test_how_much_a_day_is_said():
                       assumed=(works.Number("the work happens", "every h", "assumed"), rest))
     found = works._given_amount(work, works.Told(per_day=5e9))
     assert (found.per_day, found.rounds, found.doubts, found.requests) == (5e9, 0, (), work.requests)
-    assert found.assumed == (works.Number("bytes a day", "5e+09", "given"), rest)
+    assert found.assumed == (works.Number("bytes a day", "5 GB", "given"), rest)
     assert works._given_amount(work, works.Told(every=7.0)) == work
     try:
         works._given_amount(work, works.Told(per_day=5e9, every=7.0))

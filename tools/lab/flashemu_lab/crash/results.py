@@ -18,6 +18,7 @@ from ..core.errors import LabError
 from ..core.json_text import loads, member, record, wrong
 from ..core.text import counted, listed
 from ..core.units import number
+from ..recording.recipes import spelled
 from ..report import charts, html
 from ..report.page import document, grid
 from ..runs.program import Outcome
@@ -111,8 +112,9 @@ def sentences(crashed: Crashed) -> list[str]:
     for g in bad:
         broken = ("; that breaks the promise of fsync" if g.name[1] in PROMISE else
                   ", although fsync had confirmed them")
-        found.append(f"{_who(g)}: of {g.counts['synced']} synced {g.things}, {g.counts['lost']} "
-                     f"were lost and {g.counts['wrong']} damaged in "
+        done = listed([f"{verb} {n}" for verb, n in (("lost", g.counts["lost"]),
+                                                     ("damaged", g.counts["wrong"])) if n])
+        found.append(f"{_who(g)} {done} of {g.counts['synced']} synced {g.things} in "
                      f"{counted(g.cuts, 'power cut')}{broken}.")
     if good:
         total = sum(g.counts["synced"] for g in good)
@@ -121,12 +123,14 @@ def sentences(crashed: Crashed) -> list[str]:
                      f"{total} files, records and blocks in {counted(cuts, 'power cut')}.")
     for g in groups:
         if g.repaired or g.unusable:
-            found.append(f"{_who(g)}: {g.repaired} of {g.cuts} times it could be mounted only "
-                         f"after a repair, and {counted(g.unusable, 'time')} not at all.")
+            how = listed([f"{words} {counted(n, 'time')}" for words, n in (
+                ("only after a repair", g.repaired), ("not at all", g.unusable)) if n])
+            found.append(f"{_who(g)} could be mounted {how} in "
+                         f"{counted(g.cuts, 'power cut')}.")
     if groups:
         slow = max(groups, key=lambda g: max(g.mounts))
         found.append(f"The slowest mount took {_ms(max(slow.mounts))} ms of the device's time "
-                     f"({_who(slow)}).")
+                     f"with {_who(slow)}.")
     if crashed.failures:
         first = crashed.failures[0]
         found.append(f"{len(crashed.failures)} of {len(crashed.rows)} cuts have no result. The "
@@ -135,11 +139,12 @@ def sentences(crashed: Crashed) -> list[str]:
 
 
 def _who(g: Group) -> str:
-    return f"{g.name[1]} on {g.name[0]}, {g.name[2]}"
+    return f"{spelled(g.name[1])} on {g.name[0]} ({g.name[2]})"
 
 
 def _each(groups: list[Group]) -> list[str]:
-    return [f"{fs} on {profile}" for profile, fs in dict.fromkeys(g.name[:2] for g in groups)]
+    return [f"{spelled(fs)} on {profile}"
+            for profile, fs in dict.fromkeys(g.name[:2] for g in groups)]
 
 
 def _ms(ns: float) -> str:
@@ -148,7 +153,7 @@ def _ms(ns: float) -> str:
 
 # Heading and cell of each column; the first three are words.
 _COLUMNS: tuple[tuple[str, Callable[[Group], str]], ...] = (
-    ("profile", lambda g: g.name[0]), ("filesystem", lambda g: g.name[1]),
+    ("profile", lambda g: g.name[0]), ("filesystem", lambda g: spelled(g.name[1])),
     ("workload", lambda g: g.name[2]), ("cuts", lambda g: str(g.cuts)),
     ("synced", lambda g: str(g.counts["synced"])), ("lost", lambda g: str(g.counts["lost"])),
     ("damaged", lambda g: str(g.counts["wrong"])),

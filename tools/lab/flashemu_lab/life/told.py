@@ -7,7 +7,7 @@ import json
 import math
 from typing import Any, Sequence
 
-from ..core.text import listed
+from ..core.text import counted, listed
 from ..core.units import number
 from ..report import charts
 from ..report.page import document, plain_table
@@ -70,19 +70,19 @@ def more(p: Prediction) -> list[str]:
                 if spares == 3 else "eight tenths of its spare blocks are used.")]
     if not p.card or p.waf is None:
         return []
-    found = [f"The host writes {digits(p.per_day / 1e9, 3)} GB a day and the chip "
-             f"{digits(p.chip_per_day / 1e9, 3)} GB, {digits(p.waf, 3)} times as much."]
+    found = [f"The host writes {digits(p.per_day / 1e9, 3)} GB a day, and the chip programs "
+             f"{digits(p.chip_per_day / 1e9, 3)} GB: {digits(p.waf, 3)} times as much."]
     shapes = {name: s.waf for name, s in p.steady.items()}
     if len(shapes) > 1:
         found.append("The shape of the requests is assumed: " + listed(
-            [f"{name} the chip writes {number(w)} times as much" for name, w in shapes.items()])
-            + ".")
+            [f"{name} the chip programs {digits(w, 3)} times as much"
+             for name, w in shapes.items()]) + ".")
     found.append(_end(p))
     at_rest = max(s.cold for s in p.steady.values())
     if at_rest:
-        found.append(f"{at_rest} blocks with data that never change do not share the wear, "
-                     "because this "
-                     "profile never moves such data.")
+        found.append(f"{counted(at_rest, 'block')} with data that never change "
+                     f"{'do' if at_rest > 1 else 'does'} not share the wear, because this profile "
+                     "never moves such data.")
     if p.median > LONG:
         found.append("Other causes end most cards before that.")
     return found
@@ -98,9 +98,9 @@ def _end(p: Prediction) -> str:
             "dead": "it does not answer any more", "slow": "it is slow",
             "silent": "it loses data silently"}.get(p.card.values.get("faults.end_of_life", ""),
                                                      "it ends")
-    return (f"What ends it is the wear of {name}{share}: when more than {spares} blocks have "
-            "failed, "
-            f"no spare is left, and {then}.")
+    return (f"What ends it is the wear of {name}{share}: when more than "
+            f"{counted(spares, 'block')} {'has' if spares == 1 else 'have'} failed, no spare is "
+            f"left, and {then}.")
 
 
 def sentences(p: Prediction) -> list[str]:
@@ -138,9 +138,7 @@ def compared(base: Prediction, p: Prediction) -> str:
     ratio = p.median / base.median
     if 1 / EQUAL < ratio < EQUAL:
         return "equal"
-    if ratio >= 1:
-        return f"{digits(ratio, 2)} times as long"
-    return f"{digits(1 / ratio, 2)} times shorter"
+    return f"{digits(ratio, 2)} times as long"
 
 
 HEADS = [("", False), ("years", True), ("8 of 10", True), ("GB a day", True), ("on the chip", True),
@@ -207,9 +205,9 @@ def page(answers: Sequence[Prediction], what_ifs: Sequence[Row], refused: Sequen
                                  rows(base, [("as it is", base), *what_ifs])))
     if refused:
         parts.append(plain_table("Not compared", "", [("why", False)], [[r] for r in refused]))
-    parts.append(plain_table("What it rests on", "Numbers that were not replayed, and where they "
-                                                 "come "
-                             "from.", [("what", False), ("value", True), ("source", False)],
+    parts.append(plain_table("What is assumed",
+                             "Numbers that were not replayed, and where they come from.",
+                             [("what", False), ("value", True), ("source", False)],
                              [[n.what, n.value, n.source] for n in base.assumed]))
     parts.append(plain_table("Do it again", f"Made by {made_by}.", [("command", False)],
                              [[c] for c in base.commands]))

@@ -167,7 +167,12 @@ def _amount(word: str, where: str, size: float | None) -> Work:
         if where == "chip" else _shape(65536)
     return Work(word, f"{number(size / 1e9)} GB a day " + (
         "on the chip" if where == "chip" else "from the host"), size=65536, per_day=size,
-        on_chip=where == "chip", assumed=(Number("bytes a day", f"{size:g}", "given"), shape))
+        on_chip=where == "chip", assumed=(_daily(size, "given"), shape))
+
+
+def _daily(size: float, source: str) -> Number:
+    """How much is written each day, in bytes."""
+    return Number("bytes a day", f"{number(size / 1e9)} GB", source)
 
 
 def _shape(size: float) -> Number:
@@ -215,7 +220,7 @@ def _of_reading(word: str, r: Reading) -> Work:
     doubts = []
     if r.seconds and r.seconds < LEAST_SECONDS:
         doubts.append(f"the readings cover {number(r.seconds)} s, which stand for years")
-    assumed = [Number("bytes a day", f"{r.per_day:.4g}", f"{r.kind} of {r.device}"),
+    assumed = [_daily(r.per_day, f"{r.kind} of {r.device}"),
                Number("size of a write", f"{size:.0f} bytes", r.kind if r.size else "assumed"),
                _shape(size)]
     if not r.seconds:
@@ -269,7 +274,7 @@ def _given_amount(work: Work, told: Told) -> Work:
     if told.every:
         raise LabError(f"{work.name}: --every and --per-day both say how much there is a day")
     return replace(work, per_day=told.per_day, rounds=0, doubts=(), assumed=(
-        Number("bytes a day", f"{told.per_day:g}", "given"), *work.assumed[1:]))
+        _daily(told.per_day, "given"), *work.assumed[1:]))
 
 
 def _pattern(tool: Tool, word: str, told: Told) -> Work:
@@ -278,7 +283,7 @@ def _pattern(tool: Tool, word: str, told: Told) -> Work:
         raise LabError(f"{word}: a pattern does not say how much of it there is; --per-day SIZE "
                        "says it")
     return Work(word, f"the pattern {word}", (("pattern", word),), per_day=told.per_day,
-                takes=("per_day",), assumed=(Number("bytes a day", f"{told.per_day:g}", "given"),))
+                takes=("per_day",), assumed=(_daily(told.per_day, "given"),))
 
 
 def _options(word: str) -> dict[str, str]:
@@ -318,7 +323,7 @@ def _shipped(name: str, word: str, told: Told) -> Work:
     else:
         per_day = _per_day(word, options) or w["per_day"]
         given = bool(options)
-        what = Number("bytes a day", f"{per_day:g}", "given" if given else w["source"])
+        what = _daily(per_day, "given" if given else w["source"])
         work = Work(word, w["title"], requests, per_day=per_day, assumed=(what, shape),
                     takes=takes)
     if not given and w["source"].startswith("assumed"):
@@ -378,7 +383,7 @@ def _trace(tool: Tool, word: str, told: Told) -> Work:
                        "says how often it happens, or --per-day SIZE how much there is")
     else:
         work = replace(work, per_day=written * DAY / length, assumed=(
-            Number("bytes a day", f"{written * DAY / length:.4g}", "the trace"),))
+            _daily(written * DAY / length, "the trace"),))
     if length < LEAST_SECONDS:
         work = replace(work, doubts=(f"a trace of {number(length)} s stands for years",))
     return work
