@@ -24,7 +24,7 @@ except ImportError:
 import fit_truth  # noqa: E402
 
 from flashemu_lab.fit import compare, curves, fitting, model  # noqa: E402
-from flashemu_lab.fit import rows_in_order, rules, search  # noqa: E402
+from flashemu_lab.fit import moves, rows_in_order, rules, search  # noqa: E402
 from flashemu_lab.fit.model import Structure  # noqa: E402
 from flashemu_lab.probe.tests import unit_crossings  # noqa: E402
 from flashemu_lab.measurement import schema  # noqa: E402
@@ -300,10 +300,10 @@ def test_slopes_are_measured_once():
     wrong = [v * (1.25 if i % 2 else 0.8) for i, v in enumerate(values(SEGMENT))]
     with compare.Comparer(Tool(), m, 2) as comparer:
         one = search.Search(comparer, m, [1.0] * len(m.points))
-        one.grant(1 + len(wrong) + search._STEPS)
+        one.grant(1 + len(wrong) + moves.STEPS)
         first = one._descend(one.judge([search.start(SEGMENT, wrong)])[0])
         assert first.error < 0.03, first.error
-        one.grant(search._STEPS + 1)
+        one.grant(moves.STEPS + 1)
         moved = one.judge([search.start(replace(SEGMENT, open_linear=5), wrong)])[0]
         second = one._descend(moved)
         assert second.error < 0.5 * moved.error, (moved.error, second.error)
@@ -318,7 +318,7 @@ def test_what_a_budget_leaves_is_kept():
         one.grant(3)
         try:
             one.judge([fit] * 4)
-        except search.Stopped:
+        except moves.Stopped:
             pass
         else:
             raise AssertionError("more than the budget")
@@ -550,7 +550,7 @@ def test_a_search_begins_where_no_error_is_known():
     with compare.Comparer(Tool(), m, 1) as comparer:
         one = search.Search(comparer, m, [1.0])
         one.grant(60)
-        found = one.structure(search.Climb(search.start(PAGE, values(PAGE))))
+        found = one.structure(moves.Climb(search.start(PAGE, values(PAGE))))
         assert math.isfinite(found.error)
 
 

@@ -14,7 +14,7 @@ except ImportError:
     skip("no Python modules cmaes and scipy")
 
 from flashemu_lab.fit import compare, curves, fit_result, fitting, rows_in_order, rules  # noqa: E402
-from flashemu_lab.fit import model, search  # noqa: E402
+from flashemu_lab.fit import model, moves, search  # noqa: E402
 from flashemu_lab.fit.compare import Answer  # noqa: E402
 from flashemu_lab.measurement.schema import Measurement, make_point  # noqa: E402
 from flashemu_lab.fit.model import as_in_order  # noqa: E402
@@ -124,7 +124,7 @@ def test_a_search_assumes_what_nothing_shows():
             one = search.Search(comparer, m, [1.0] * len(m.points))
             asked = asked_of(one)
             one.grant(120)
-            climb = search.Climb(search.start(other, values(other)))
+            climb = moves.Climb(search.start(other, values(other)))
             climb.others = [replace(other, random_log=MIB, open_random=1)]
             one.structure(climb)
             first = len(asked)
@@ -303,7 +303,7 @@ def test_units_have_to_explain_more_than_pages():
     def climbs(*errors):
         sorts = {"page": PAGE, "units": SEGMENT, "others": replace(SEGMENT, page=4096),
                  "groups": GROUPS, "spilling": SPILLS}
-        return [search.Climb(replace(search.start(sorts[n], values(sorts[n])), error=error))
+        return [moves.Climb(replace(search.start(sorts[n], values(sorts[n])), error=error))
                 for n, error in errors]
     near = climbs(("units", 0.04), ("others", 0.045), ("page", 0.049))
     far = climbs(("units", 0.04), ("others", 0.045), ("page", 0.051))

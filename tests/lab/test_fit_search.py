@@ -18,7 +18,7 @@ except ImportError:
 from flashemu_fit_bench import plan  # noqa: E402
 from flashemu_lab.cli import fit as fit_command  # noqa: E402
 from flashemu_lab.cli.parser import build_parser  # noqa: E402
-from flashemu_lab.fit import budget, fitting, search  # noqa: E402
+from flashemu_lab.fit import budget, fitting, moves, search  # noqa: E402
 from flashemu_lab.measurement import schema  # noqa: E402
 from flashemu_lab.fit.compare import Answer  # noqa: E402
 from flashemu_lab.measurement.schema import Measurement, make_point  # noqa: E402
@@ -64,12 +64,12 @@ def begun(s, error=math.inf):
 
 
 def test_errors_count_less_beyond_the_knee():
-    knee = search.KNEE
-    assert search.counted(0) == 0
-    assert math.isclose(search.counted(knee * (math.e - 1)), knee)
-    assert math.isclose(search.counted(-knee * (math.e ** 2 - 1)), 2 * knee)
+    knee = moves.KNEE
+    assert moves.counted(0) == 0
+    assert math.isclose(moves.counted(knee * (math.e - 1)), knee)
+    assert math.isclose(moves.counted(-knee * (math.e ** 2 - 1)), 2 * knee)
     for error in (0.0, 0.01, 0.3, 2.0):
-        assert math.isclose(search.typical(float(search.counted(error))), error, abs_tol=1e-12)
+        assert math.isclose(moves.typical(float(moves.counted(error))), error, abs_tol=1e-12)
 
 
 def test_the_error_of_a_fit_is_a_mean_with_a_knee():
@@ -77,11 +77,11 @@ def test_the_error_of_a_fit_is_a_mean_with_a_knee():
     comparer = Formula(lambda keys: [1.0, 0.01, -0.01, 0.01])
     one = search.Search(comparer, MEASURED, [1, 1, 2, 0])
     one.grant(3)
-    wanted = search.typical(sum(w * float(search.counted(e)) for w, e in
+    wanted = moves.typical(sum(w * float(moves.counted(e)) for w, e in
                                 ((1, 1.0), (1, 0.01), (2, 0.01))) / 4)
     fit = one.judge([begun(SEGMENT)])[0]
     assert math.isclose(fit.error, wanted) and wanted < (1 + 3 * 0.01) / 4
-    assert math.isclose(one._mean(one.residuals([fit])[0]), wanted)
+    assert math.isclose(one.error(fit, one.residuals([fit])[0]), wanted)
     # a bound is an error, and the program's bound is a sum
     assert math.isclose(one.judge([begun(SEGMENT)], wanted * 1.001)[0].error, wanted)
     one.grant(1)
@@ -101,7 +101,7 @@ def test_a_climb_goes_on_where_it_was():
     found = []
     for grants in ([4000], [37] * 110):
         comparer = Formula(far)
-        climb = search.Climb(begun(SEGMENT))
+        climb = moves.Climb(begun(SEGMENT))
         for grant in grants:
             one = search.Search(comparer, MEASURED, [1.0] * 4)
             one.grant(grant)
@@ -115,7 +115,7 @@ def test_a_climb_goes_on_where_it_was():
 def test_a_climb_tries_no_neighbour_twice():
     comparer = Formula(lambda keys: [0.1] * 4)   # nothing is better than anything else
     small = replace(SEGMENT, page=4096)
-    climb = search.Climb(begun(small, 0.1))
+    climb = moves.Climb(begun(small, 0.1))
     near = set(neighbours(small))
     for grant in (0, 2, 0, price(near) - 2):   # what the budget does not reach is not tried
         one = search.Search(comparer, MEASURED, [1.0] * 4)
@@ -151,7 +151,7 @@ def test_many_parts_of_pages_count_more():
     asked = len(comparer.asked)
     try:
         one.judge([begun(some[-1])])
-    except search.Stopped:
+    except moves.Stopped:
         pass
     else:
         raise AssertionError("three comparisons with a budget of two")
@@ -162,7 +162,7 @@ def test_many_parts_of_pages_count_more():
 def test_what_a_climb_has_found_is_kept():
     """The budget ends while the neighbours are still looked through."""
     comparer = Formula(lambda keys: [0.1 - 0.001 * (keys["nand.page_size"] == "8192")] * 4)
-    climb = search.Climb(begun(SEGMENT, 0.1))
+    climb = moves.Climb(begun(SEGMENT, 0.1))
     one = search.Search(comparer, MEASURED, [1.0] * 4)
     one.grant(20)
     assert one.structure(climb).structure.page == 8192 and climb.fit.error < 0.0991
@@ -173,12 +173,12 @@ def test_the_place_where_a_budget_ends_is_not_settled():
     """A neighbour that became better while its times were fitted: its own times come next."""
     other = replace(SEGMENT, open_linear=7)
     for error, wanted in ((0.05, other), (0.2, SEGMENT)):
-        climb = search.Climb(begun(SEGMENT, 0.1))
+        climb = moves.Climb(begun(SEGMENT, 0.1))
         climb.settled = True
         one = search.Search(Formula(far), MEASURED, [1.0] * 4)
 
         def ends(_climb):
-            raise search.Stopped(begun(other, error))
+            raise moves.Stopped(begun(other, error))
         one._step = ends
         assert one.structure(climb).structure == wanted
         assert climb.settled == (wanted == SEGMENT)
@@ -186,7 +186,7 @@ def test_the_place_where_a_budget_ends_is_not_settled():
 
 def test_climbs_to_the_same_place_are_one():
     other = replace(SEGMENT, open_linear=7)
-    climbs = [search.Climb(begun(s, error)) for s, error in
+    climbs = [moves.Climb(begun(s, error)) for s, error in
               ((SEGMENT, 0.3), (other, 0.2), (SEGMENT, 0.1))]
     assert fitting._nearest(climbs) == [climbs[2], climbs[1]]
 
@@ -239,7 +239,7 @@ def test_what_a_search_does_not_look_at():
 def test_times_get_slopes_once_before_neighbours_get_times():
     """Where no neighbour is better: new slopes, then each neighbour with times of its own, and then
     nothing is left to try."""
-    one, climb = search.Search(Formula(far), MEASURED, [1.0] * 4), search.Climb(begun(SEGMENT, 0.1))
+    one, climb = search.Search(Formula(far), MEASURED, [1.0] * 4), moves.Climb(begun(SEGMENT, 0.1))
     near = [replace(SEGMENT, page=8192), replace(SEGMENT, cache=16384)]
     descents = []
 
@@ -256,11 +256,11 @@ def test_what_a_descent_has_reached_is_kept():
     one, fit = search.Search(Formula(far), MEASURED, [1.0] * 4), begun(SEGMENT, 0.5)
     for best, wanted in ((begun(SEGMENT, 0.25), 0.25), (None, 0.375)):
         for end in (lambda: one.times(fit, 3), lambda: one.sharpened(fit)):
-            steps = iter((begun(SEGMENT, 0.375), search.Stopped(best)))
+            steps = iter((begun(SEGMENT, 0.375), moves.Stopped(best)))
 
             def descend(_fit, *_, **__):
                 step = next(steps)
-                if isinstance(step, search.Stopped):
+                if isinstance(step, moves.Stopped):
                     raise step
                 return step
             one._descend = descend
@@ -347,7 +347,7 @@ def test_a_climb_takes_from_others_what_helps_only_together():
                keys.get("ftl.tail_align") == "32768")
         return [(0.1, 0.2, 0.15, 0.05)[sum(has)] + 0.01 * (keys["ftl.open_linear"] != "3")] * 4
     for others, wanted in (([], SEGMENT), ([other], replace(other, open_linear=3))):
-        climb = search.Climb(begun(SEGMENT, 0.1))
+        climb = moves.Climb(begun(SEGMENT, 0.1))
         climb.others = others
         one = search.Search(Formula(errors), MEASURED, [1.0] * 4)
         one.grant(200)

@@ -25,6 +25,7 @@ from flashemu_lab.core.units import quantity  # noqa: E402
 from flashemu_lab.measurement.schema import Measurement, Point, make_point  # noqa: E402
 from flashemu_lab.fit.model import changes  # noqa: E402
 from flashemu_lab.fit.cards import Ladder  # noqa: E402
+from flashemu_lab.fit.moves import Climb, Stopped  # noqa: E402
 from flashemu_lab.fit.relatives import Search  # noqa: E402
 from flashemu_lab.probe import speaking  # noqa: E402
 from flashemu_lab.runs.program import Tool  # noqa: E402
@@ -244,14 +245,14 @@ def test_a_budget_ends_a_search_with_what_it_has():
         search = Search(comparer, m, range(len(m.points)))
         search.left = 5
         try:
-            search.descend(replace(shipped(), error=9.0))
-        except relatives.Ended as ended_with:  # at the slopes: the first comparison was made
+            search._descend(replace(shipped(), error=9.0))
+        except Stopped as ended_with:  # at the slopes: the first comparison was made
             assert ended_with.best and ended_with.best.error < 9.0 and search.left == 4
         else:
             raise AssertionError("5 comparisons are less than slopes need")
         search.left = 60
         begun = search.judge([shipped()])[0]
-        climbed = search.climb(begun)
+        climbed = search.structure(Climb(begun))
         assert climbed.error < begun.error and search.left < 60
         search.left = 40
         rest = search.rest(begun, 3)
@@ -272,7 +273,7 @@ def test_a_climb_changes_words():
             search = Search(comparer, m, range(len(m.points)))
             search.left = 100
             begun = search.judge([moved(truth, {}, **{key: now})])[0]
-            climbed = search.climb(begun)
+            climbed = search.structure(Climb(begun))
         assert dict(climbed.words)[key] == was and climbed.error < 0.2 * begun.error, (
             key, begun.error, climbed.error)
 

@@ -9,6 +9,7 @@
     rules             what a measurement says before anything is fitted
     compare           many sets of parameters against one measurement
     descent           bounded least squares where each set of numbers takes a comparison
+    moves             down slopes, to a neighbour, by chance: whatever the candidates are
     search            the structure and the times that come nearest
     judging           rivals judged by all that a probe asked
     kinds             how near it comes, by kind of request

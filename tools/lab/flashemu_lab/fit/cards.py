@@ -23,6 +23,7 @@ from ..runs.expression import parse_profile
 from ..runs.program import Tool
 from .compare import BASE
 from .model import Time
+from .moves import Candidate
 from .refining import size_text, time_text
 
 # What the defaults of others follow from.
@@ -87,8 +88,9 @@ _WORDS: Mapping[str, tuple[str, ...]] = {
     "ftl.slc_pause": ("yes", "no"), "cache.mode": ("on", "off"),
     "ftl.small_join": ("yes", "no"), "link.queue": ("in-order", "in-turn", "off")}
 
+
 @dataclass(frozen=True)
-class Card:
+class Card(Candidate):
     """A set of numbers: a shipped card's name, its keys that are no times, as text, and the times
     on the scale of a search.  `error` is typical, infinity if nobody has compared it.  `times` are
     those of `TIMES` that its profile has, and as one number."""
@@ -103,6 +105,14 @@ class Card:
     def strategy(self) -> str:
         """As the profile has it."""
         return dict(self.words)["ftl.type"]
+
+    @property
+    def known(self) -> tuple[Time, ...]:
+        return self.times
+
+    @property
+    def form(self) -> tuple[tuple[str, str], ...]:
+        return self.words
 
     def keys(self) -> dict[str, str]:
         """Every key of a profile but those that follow from others."""

@@ -40,9 +40,10 @@ from .descent import spreads
 from .judging import Conversation, Rival
 from .kinds import Kind, kinds
 from .model import Structure, Time, changes, price, profile_keys, times_of
+from .moves import SOFT, Climb, Stopped
 from .rows_in_order import shows_random_order, shows_units
 from .rules import candidates, first_times, variants
-from .search import SOFT, Climb, Fit, Search, Stopped, kind, start, weights_of
+from .search import Fit, Search, kind, start, weights_of
 
 # What a search spends on one comparison: tests that took the device so many seconds together, for
 # the candidates and afterwards.  A test that is left out in part leaves another state behind.
@@ -203,10 +204,10 @@ def _nearer_twins(fits: Sequence[Fit]) -> list[Fit]:
     return list(found.values())
 
 
-def _nearest(climbs: Sequence[Climb]) -> list[Climb]:
+def _nearest(climbs: Sequence[Climb[Fit]]) -> list[Climb[Fit]]:
     """The climbs in the order of their errors; of those that have come to the same structure only
     the best."""
-    found: dict[Structure, Climb] = {}
+    found: dict[Structure, Climb[Fit]] = {}
     for climb in sorted(climbs, key=lambda c: c.fit.error):
         found.setdefault(climb.fit.structure, climb)
     return list(found.values())
@@ -244,7 +245,7 @@ class Fitting:
         self._starts = candidates(whole or m)
         self._coarse, self._weights = self._comparable()
 
-    _climbs: Sequence[Climb] = ()   # where they ended, the nearest one first
+    _climbs: Sequence[Climb[Fit]] = ()   # where they ended, the nearest one first
     # what takes too long to be done, for the candidates and afterwards
     _undone: tuple[Sequence[int], Sequence[int]] = ((), ())
 
@@ -350,20 +351,20 @@ class Fitting:
         self._climbs = _nearest(every)
         return self._simplest(climbs), left
 
-    def _going_on(self, climbs: Sequence[Climb], number: int) -> list[Climb]:
+    def _going_on(self, climbs: Sequence[Climb[Fit]], number: int) -> list[Climb[Fit]]:
         """So many that have come nearest; and those that may be preferred."""
         nearest = _nearest(climbs)
         kept = nearest[:number]
         return kept + [c for c in self._preferred(nearest) if c not in kept]
 
-    def _simplest(self, climbs: Sequence[Climb]) -> Fit:
+    def _simplest(self, climbs: Sequence[Climb[Fit]]) -> Fit:
         """The nearest one, unless one that is preferred explains nearly as much."""
         nearest = _nearest(climbs)
         best = nearest[0].fit
         return next((c.fit for c in self._preferred(nearest)
                      if c.fit.error < _EXPLAIN * best.error), best)
 
-    def _preferred(self, nearest: Sequence[Climb]) -> list[Climb]:
+    def _preferred(self, nearest: Sequence[Climb[Fit]]) -> list[Climb[Fit]]:
         """The first map by pages, the first one with groups and the first one whose units spill, if
         nothing shows units or what they do in random order."""
         if shows_random_order(self._m.points) or shows_units(self._m.points):
@@ -373,7 +374,7 @@ class Fitting:
         firsts = (next((c for c in nearest if sort(c.fit.structure)), None) for sort in sorts)
         return [c for c in firsts if c]
 
-    def _climb(self, share: int, climb: Climb) -> int:
+    def _climb(self, share: int, climb: Climb[Fit]) -> int:
         """Goes on with a climb; what it leaves of its share."""
         search = self._search("structure", self._weights, share)
         search.structure(climb)

@@ -30,7 +30,7 @@ from typing import Callable, Mapping, Sequence
 
 import numpy as np
 
-from ..core.errors import LabError, module
+from ..core.errors import LabError
 from ..core.units import quantity
 from ..measurement.schema import Measurement
 from ..probe import speaking
@@ -39,7 +39,8 @@ from ..runs.expression import parse_profile
 from ..runs.program import Tool
 from .compare import Answer, Comparer, Question, log_errors
 from .model import LEAST_LOG, TIMES, Time, changes
-from .search import counted, kind, typical
+from .moves import BETTER, by_chance, counted, typical
+from .search import kind
 
 # An error that is no worse than none.
 _NOISE = 0.02
@@ -50,8 +51,6 @@ _MEAN_SHARE = 0.1
 _STEP = 0.04
 # A set of numbers that makes no device.
 _REFUSED = 100.0
-# Of the profile's error: what is not better than this is no improvement.
-_BETTER = 0.998
 # What a number that is as it was may cost.
 _SIMPLER = 1.002
 # A step is a sort of test if it is at least this share of a read beside it; a step that the model
@@ -277,7 +276,7 @@ class _Search:
     def __init__(self, ask: Callable[[Sequence[Sequence[float]]], list[Answer]],
                  some: Sequence[Number], judge: Judge, m: Measurement, show: Show) -> None:
         self.best = [n.begin for n in some]
-        self.least = _BETTER
+        self.least = BETTER
         self._ask = ask
         self._some = some
         self._judge = judge
@@ -292,24 +291,20 @@ class _Search:
                 for a in answers]
 
     def run(self, budget: int, seed: int) -> None:
-        """CMA-ES with margins, until so many comparisons were made or nothing is better any
-        more."""
-        cmaes = module("cmaes", "python3-cmaes").CMAwM
-        step = np.array([n.step for n in self._some])
-        bounds = np.array([[n.low, n.high] for n in self._some]) / step[:, None]
-        whole = np.array([1.0 if n.time is None else 0.0 for n in self._some])
-        optimizer = cmaes(mean=np.array(self.best) / step, sigma=1.0, steps=whole, bounds=bounds,
-                          seed=seed)
-        while budget >= optimizer.population_size and not optimizer.should_stop():
-            asked = [optimizer.ask() for _ in range(optimizer.population_size)]
-            budget -= len(asked)
-            places = [[float(v) for v in x * step] for x, _ in asked]
-            values = self._values(places)
-            for value, place in zip(values, places):
+        """By chance, until so many comparisons were made or nothing is better any more."""
+        def values(places: list[list[float]]) -> list[float] | None:
+            nonlocal budget
+            if budget < len(places):
+                return None
+            budget -= len(places)
+            found = self._values(places)
+            for value, place in zip(found, places):
                 if value < self.least:
                     self.best, self.least = place, value
-            self._show(self.least if self.least < _BETTER else None)
-            optimizer.tell([(x, value) for (_, x), value in zip(asked, values)])
+            self._show(self.least if self.least < BETTER else None)
+            return found
+        by_chance(self.best, ([n.low for n in self._some], [n.high for n in self._some]),
+                  [n.step for n in self._some], [n.time is None for n in self._some], seed, values)
 
     def simplify(self) -> None:
         """Each number goes back to where it was if that costs hardly anything."""

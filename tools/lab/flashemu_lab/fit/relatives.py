@@ -38,12 +38,11 @@ from __future__ import annotations
 import math
 from collections import ChainMap
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, Callable, Mapping, MutableMapping, Sequence
 
 import numpy as np
 
-from ..core.errors import LabError, module
+from ..core.errors import LabError
 from ..measurement import figures
 from ..measurement.schema import Measurement, Point
 from ..probe import speaking
@@ -51,31 +50,24 @@ from ..runs.program import Tool
 from .cards import (OF_UNITS, TIMES, Card, Shown, changed, neighbours, plain, resized, shipped,
                     shown_by)
 from .compare import Comparer, Question, log_errors
-from .descent import Descent
 from .fitting import Errors, Judged, intervals_of, summed
 from .model import changes
-from .search import SOFT, counted, typical
+from .moves import (BETTER, MISSING, SPREAD, STEPS, Climb, Mover, Stopped, by_chance, counted,
+                    typical)
 
 # One comparison sends some 300 000 requests, as many as some comparisons of other measurements.
 PRICE = 3
 _FOLDS = 4
 # How many relatives get times of their own, and how many climb.
 _DESCEND, _CLIMB = 4, 2
-_STEPS, _STEP, _FIRST_STEP = 8, 0.04, 0.3
 # What a number that is not the relative's counts, as a residual: for each e-fold of a time, and for
 # a size, number or word.
 _MOVED, _REPLACED = 0.03, 0.05
 # So many figures that do not follow from each other are enough to change more than times.
 _CLIMBABLE = 12
-# What a descent must gain if another one is to follow.
-_SETTLED = 0.995
-# Of the logarithm of a time, the first step of CMA-ES.
-_SPREAD = 0.08
-# ln of the error of a point that a card cannot have.
-_MISSING = 1.5
-# Of an error: what is better by less is no better, and what simpler numbers may cost.  Nothing
-# below the noise counts: three runs of one test of a card differ by 1.2 % in the median.
-_BETTER, _SIMPLER, _NOISE = 0.998, 1.003, 0.01
+# Of an error: what simpler numbers may cost.  Nothing below the noise counts: three runs of one
+# test of a card differ by 1.2 % in the median.
+_SIMPLER, _NOISE = 1.003, 0.01
 # What a benchmark prints about a file or a region.
 _RATES = ("iozone", "fio-rate", "load", "dd", "hdparm-t")
 # What a profile has in any case.
@@ -146,36 +138,25 @@ def begins(m: Measurement, whole: Measurement) -> bool:
     return applies(m) or are_rates(whole.points) or not speaking.told(whole.points).structure
 
 
-class Ended(Exception):
-    """The budget is used up.  `best` is what a descent has reached by then."""
-
-    def __init__(self, best: Card | None = None) -> None:
-        super().__init__()
-        self.best = best
-
-
 # What cards do whose keys these are: ln(model / measured) of each point, none if there is no such
 # card.
 Known = MutableMapping[tuple[str, ...], list[float | None]]
 
 
-class Search:
+class Search(Mover[Card, Card]):
     """One measurement, which of its points count, what is known of some cards, and what is left of
     a budget.  Numbers count that are not those of the card's relative, if it is in `relatives`."""
 
     def __init__(self, comparer: Comparer, m: Measurement, points: Sequence[int],
                  told: Callable[[float], None] = lambda error: None,
                  relatives: Mapping[str, Card] = {}, known: Known | None = None) -> None:
-        self.left = 0
+        super().__init__(told)
         self.kept: Sequence[str] = ()   # keys that a climb leaves alone
-        self.best = math.inf
         self.known: Known = {} if known is None else known
         self._comparer = comparer
         self._m = m
         self._points = tuple(points)
-        self._told = told
         self._relatives = relatives
-        self._descent = Descent()
 
     def errors(self, cards: Sequence[Card]) -> list[list[float | None]]:
         """For each card ln(model / measured) of each point of the measurement; none if there is no
@@ -183,7 +164,7 @@ class Search:
         every = [tuple(changes(c.keys())) for c in cards]
         asked = {keys: c.strategy for keys, c in zip(every, cards) if keys not in self.known}
         if self.left < len(asked):
-            raise Ended
+            raise Stopped
         self.left -= len(asked)
         answers = self._comparer.ask([Question(s, keys) for keys, s in asked.items()])
         for keys, a in zip(asked, answers):
@@ -198,8 +179,8 @@ class Search:
             known = [errors[i] for i in self._points] if errors else []
             origin = self._relatives.get(card.relative)
             found.append(np.array([
-                *(([_MISSING if e is None else e for e in known]) if known else
-                  [2 * _MISSING] * len(self._points)),
+                *(([MISSING if e is None else e for e in known]) if known else
+                  [2 * MISSING] * len(self._points)),
                 *([_MOVED * (x - was) for x, was in zip(card.x, origin.x)] if origin else [])]))
         return found
 
@@ -212,99 +193,43 @@ class Search:
     def judge(self, cards: Sequence[Card]) -> list[Card]:
         """The cards with their errors."""
         found = [replace(c, error=self.error(c, r)) for c, r in zip(cards, self.residuals(cards))]
-        self._note(*(c.error for c in found))
+        self.note(*(c.error for c in found))
         return found
 
-    def _note(self, *errors: float) -> None:
-        self.best = min([self.best, *errors])
-        self._told(self.best)
+    def placed(self, one: Card, x: tuple[float, ...], error: float = math.inf) -> Card:
+        return replace(one, x=x, error=error)
 
-    def _slopes(self, card: Card, x: Any, base: Any) -> Any:
-        columns = np.zeros((len(base), len(card.times)))
-        tried, steps = [], []
-        for k, t in enumerate(card.times):
-            step = _FIRST_STEP if t.zero and x[k] < _STEP else \
-                _STEP if x[k] + _STEP <= t.bounds[1] else -_STEP
-            tried.append(replace(card, x=tuple(float(v) + step * (i == k)
-                                               for i, v in enumerate(x))))
-            steps.append(step)
-        for k, (r, step) in enumerate(zip(self.residuals(tried), steps)):
-            columns[:, k] = (r - base) / step
-        return columns
+    def _near(self, one: Card, others: Sequence[Any] = ()) -> list[Card]:
+        return neighbours(one, self.kept)
 
-    def descend(self, card: Card, anew: bool = False) -> Card:
-        """The same with better times; if the budget ends, the exception has what was reached.  The
-        slopes are those of the last descent, unless `anew`."""
-        if anew:
-            self._descent.slopes = None
-        best = card
-        kept: dict[tuple[float, ...], Any] = {}
+    def moved(self, one: Card, to: Card) -> Card:
+        return to
 
-        def at(x: Any) -> Any:
-            nonlocal best
-            here = tuple(float(v) for v in x)
-            if here not in kept:
-                kept[here] = self.residuals([replace(card, x=here)])[0]
-                error = self.error(card, kept[here])
-                if error < best.error:
-                    best = replace(card, x=here, error=error)
-                    self._note(error)
-            return kept[here]
-        bounds = [t.bounds[0] for t in card.times], [t.bounds[1] for t in card.times]
-        try:
-            self._descent.run(at, partial(self._slopes, card), card.x, bounds, "soft_l1", SOFT,
-                              _STEPS)
-        except Ended:
-            raise Ended(best) from None
-        return best
+    def _form(self, near: Card) -> tuple[tuple[str, str], ...]:
+        return near.words
+
+    def _first_better(self, one: Card, near: list[Card], tried: set[Any]) -> Card | None:
+        tried.update(n.words for n in near)
+        found = min(self.judge(near), key=lambda c: c.error, default=one)
+        return found if found.error < BETTER * one.error else None
 
     def intervals(self, card: Card) -> dict[str, float | None]:
         """Of the times, as `Related` has them."""
         self.left = len(card.times) + 1
-        base, count = self.residuals([card])[0], len(self._points)
-        slopes = self._slopes(card, card.x, base)
+        (base, slopes), count = self.jacobian(card), len(self._points)
         return intervals_of(card.times, card.x, slopes[:count], base[:count])
-
-    def climb(self, card: Card) -> Card:
-        """Until nothing near is better, or the budget ends."""
-        tried = {card.words}
-        refitted = {card.words}
-        settled = False
-        while True:
-            near = neighbours(card, self.kept)
-            try:
-                fresh = [n for n in near if n.words not in tried]
-                tried.update(n.words for n in fresh)
-                found = min(self.judge(fresh), key=lambda c: c.error, default=card)
-                if found.error < _BETTER * card.error:
-                    card, settled = found, False
-                    card = self.descend(card)
-                elif not settled:
-                    settled = True
-                    card = self.descend(card, anew=True)
-                else:
-                    rest = [n for n in near if n.words not in refitted]
-                    if not rest:
-                        return card
-                    refitted.add(rest[0].words)
-                    found = self.descend(self.judge(rest[:1])[0])
-                    if found.error < _BETTER * card.error:
-                        card, settled = found, False
-            except Ended as ended:
-                return ended.best if ended.best and ended.best.error < card.error else card
 
     def rest(self, card: Card, seed: int) -> Card:
         """The times by CMA-ES, until the budget ends or nothing is better any more."""
-        cmaes = module("cmaes", "python3-cmaes").CMA
-        low, high = (np.array([t.bounds[k] for t in card.times]) / _SPREAD for k in (0, 1))
-        optimizer = cmaes(mean=np.clip(np.array(card.x) / _SPREAD, low, high), sigma=1.0, seed=seed,
-                          bounds=np.stack([low, high], axis=1))
-        while self.left >= optimizer.population_size and not optimizer.should_stop():
-            asked = [optimizer.ask() for _ in range(optimizer.population_size)]
-            found = self.judge([replace(card, x=tuple(float(v) for v in x * _SPREAD))
-                                for x in asked])
+        def values(places: list[list[float]]) -> list[float] | None:
+            nonlocal card
+            if self.left < len(places):
+                return None
+            found = self.judge([self.placed(card, tuple(x)) for x in places])
             card = min([card, *found], key=lambda c: c.error)
-            optimizer.tell([(x, min(c.error, 10.0)) for x, c in zip(asked, found)])
+            return [min(c.error, 10.0) for c in found]
+        low, high = ([t.bounds[k] for t in card.times] for k in (0, 1))
+        by_chance(card.x, (low, high), [SPREAD] * len(low), [False] * len(low), seed, values)
         return card
 
     def simplified(self, card: Card, relative: Card) -> Card:
@@ -411,10 +336,11 @@ class _Fitting:
         their own."""
         judged = sorted(self._search("relatives", points, 0).judge(self._relatives),
                         key=lambda c: c.error)
-        share = max(self._budget // (4 * _DESCEND), len(TIMES) + _STEPS + 2)
+        share = max(self._budget // (4 * _DESCEND), len(TIMES) + STEPS + 2)
         some = judged[:_DESCEND if self._budget >= 400 or not self._climbs else 2]
         searches = [self._search("relatives", points, share) for _ in some]
-        found = self._comparer.side_by_side(lambda at: _descended(*at), list(zip(searches, some)))
+        found = self._comparer.side_by_side(lambda at: at[0].times(at[1]),
+                                            list(zip(searches, some)))
         for search in searches:
             self._known.update(search.known)
         return judged[0], sorted([*found, *judged[len(some):]], key=lambda c: c.error)
@@ -425,11 +351,12 @@ class _Fitting:
         share = self._budget // 2 // len(climbing)
         searches = [self._search("numbers", points, share) for _ in climbing]
         best = min(self._comparer.side_by_side(
-            lambda at: at[0].climb(at[1]), list(zip(searches, climbing))), key=lambda c: c.error)
+            lambda at: at[0].structure(Climb(at[1])), list(zip(searches, climbing))),
+            key=lambda c: c.error)
         self._best = best.error
         best = self._search("the rest", points, self._budget // 4 +
                             sum(s.left for s in searches)).rest(best, self._seed)
-        return _descended(self._search("the rest", points, 2 * (len(TIMES) + _STEPS + 2)), best)
+        return self._search("the rest", points, 2 * (len(TIMES) + STEPS + 2)).times(best)
 
     def _held(self, what: str, result: Card,
               points: Sequence[int]) -> tuple[float, list[float | None]]:
@@ -438,30 +365,18 @@ class _Fitting:
         relative = next(c for c in self._relatives if c.relative == result.relative)
         order = [points[int(k)] for k in np.random.default_rng(self._seed).permutation(
             len(points))]
-        share = max(self._budget // 12, len(TIMES) + _STEPS + 2)
+        share = max(self._budget // 12, len(TIMES) + STEPS + 2)
 
         def without(left: Sequence[int]) -> list[float | None]:
             search = self._search("held out", [i for i in points if i not in set(left)], share)
             card = search.judge([relative])[0]
             if what != "as it is":
-                card = _descended(search, card)
+                card = search.times(card)
             if what == "numbers":
-                card = search.climb(card)
+                card = search.structure(Climb(card))
             search.left = 1
             return [search.errors([card])[0][i] for i in left]
         folds = [fold for fold in (order[k::_FOLDS] for k in range(_FOLDS)) if fold]
         errors = [e for some in self._comparer.side_by_side(without, folds) for e in some]
-        missed = [counted(_MISSING if e is None else e) for e in errors]
+        missed = [counted(MISSING if e is None else e) for e in errors]
         return typical(math.fsum(missed) / len(missed)), errors
-
-
-def _descended(search: Search, card: Card) -> Card:
-    """After descents, each with slopes of its own, until there is no gain or the budget ends."""
-    while True:
-        before = card.error
-        try:
-            card = search.descend(card, anew=True)
-        except Ended as ended:
-            return ended.best or card
-        if card.error > _SETTLED * before:
-            return card

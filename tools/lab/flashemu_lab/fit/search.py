@@ -34,27 +34,18 @@ from typing import Any, Callable, Sequence
 
 import numpy as np
 
-from ..core.errors import LabError, module
+from ..core.errors import LabError
 from ..measurement.schema import Measurement, Point
 from ..probe.tests.behaviour import is_logged
 from .compare import (SLOWER, Answer, Comparer, Question, device_ns, log_errors,
                       requests_ns)
-from .descent import Descent
-from .model import (LEAST_LOG, Structure, as_in_order, changes, exchanged, joined, neighbours,
+from .model import (LEAST_LOG, Structure, Time, as_in_order, changes, exchanged, joined, neighbours,
                     price, profile_keys, times_of)
+from .moves import (BETTER, KNEE, MISSING, SOFT, SPREAD, Candidate, Mover, Stopped, by_chance,
+                    counted, typical)
 from .rows_in_order import shows_random_order, told_limit
 from .rules import first_times
 
-# ln of the error of a point that a structure cannot have at all.
-_MISSING = 1.5
-_STEP = 0.04
-SOFT = 0.1
-# Beyond this an error counts less and less.
-KNEE = 0.05
-# Comparisons along one descent, besides those for the slopes; and what it must gain if another one
-# is to follow.
-_STEPS = 8
-_SETTLED = 0.995
 # Of how many better structures the changes are tried together.
 _TOGETHER = 4
 # Of the error: who finds something better than this looks no further at once.
@@ -64,7 +55,7 @@ _HARDLY = 1.002
 
 
 @dataclass(frozen=True)
-class Fit:
+class Fit(Candidate):
     """A set of parameters and its typical error: the |ln(model / measured)| that counts as much as
     the weighted mean of all points does."""
 
@@ -74,17 +65,15 @@ class Fit:
 
     def values(self) -> list[float]:
         """The times in their units."""
-        return [t.from_x(x) for t, x in zip(times_of(self.structure), self.x)]
+        return [t.from_x(x) for t, x in zip(self.known, self.x)]
 
+    @property
+    def known(self) -> tuple[Time, ...]:
+        return times_of(self.structure)
 
-def counted(errors: Any) -> Any:
-    """What logarithmic errors count, elementwise; as the program adds them up with a knee."""
-    return KNEE * np.log1p(np.abs(errors) / KNEE)
-
-
-def typical(mean: float) -> float:
-    """The error that counts so much; the inverse of `counted`."""
-    return KNEE * math.expm1(mean / KNEE)
+    @property
+    def form(self) -> Structure:
+        return self.structure
 
 
 def start(s: Structure, values: Sequence[float]) -> Fit:
@@ -133,37 +122,14 @@ def _is_one_unit(p: Point) -> bool:
     return how.get("open") == 1 and not how["random"]
 
 
-class Climb:
-    """Where a search for a better structure is, and what it need not try again."""
-
-    def __init__(self, fit: Fit) -> None:
-        self.fit = fit
-        self.others: list[Structure] = []   # from which it may take something
-        self.tried = {fit.structure}
-        self.refitted = {fit.structure}
-        self.settled = False
-
-    def move(self, fit: Fit) -> None:
-        """To a better structure."""
-        self.fit, self.settled = fit, False
-
-
-class Stopped(Exception):
-    """The budget is used up.  `best` is what a descent has reached by then."""
-
-    def __init__(self, best: Fit | None = None) -> None:
-        super().__init__()
-        self.best = best
-
-
-class Search:
+class Search(Mover[Fit, Structure]):
     """One measurement, the weights of its points, which of them not even a device does (`left`),
     and what is left of a budget of comparisons."""
 
     def __init__(self, comparer: Comparer, m: Measurement, weights: Sequence[float],
                  told: Callable[[float], None] = lambda error: None,
                  left: Sequence[int] = ()) -> None:
-        self.best = math.inf
+        super().__init__(told)
         self._undone = tuple(left)
         self._comparer = comparer
         self._m = m
@@ -172,28 +138,12 @@ class Search:
         self._total = float(self._weights.sum())
         here = [m.points[i] for i in self._points]
         self._time = int(SLOWER * (sum(map(device_ns, here)) + requests_ns(here))) or None
-        self._told = told
         self.assumes = not shows_random_order(m.points)
         self._limited = told_limit(m.points) is not None
-        self._left = 0
-        self._descent = Descent()
+        self.scale = SOFT * math.sqrt(self._total / max(len(self._points), 1))
         if not self._points:
             raise LabError("no point of the measurement can be compared with a model; see "
                            "flashemu-measurement(5)")
-
-    def grant(self, comparisons: int) -> None:
-        """From now on comparisons of this price may be made; then `Stopped` is raised."""
-        self._left = comparisons
-
-    @property
-    def left(self) -> int:
-        """The price of what may still be compared."""
-        return self._left
-
-    @property
-    def scale(self) -> float:
-        """The residual beyond which a descent counts one less and less."""
-        return SOFT * math.sqrt(self._total / len(self._points))
 
     def near(self, s: Structure, others: Sequence[Structure] = ()) -> list[Structure]:
         """These others and the neighbours of a structure, each once and without itself.  What the
@@ -209,14 +159,21 @@ class Search:
             every = [n for n in every if n.open_linear == s.open_linear]
         return [n for n in dict.fromkeys(every) if n != s]
 
+    def _near(self, one: Fit, others: Sequence[Structure] = ()) -> list[Structure]:
+        return self.near(one.structure, [n for other in others
+                                         for n in exchanged(one.structure, other)])
+
+    def placed(self, one: Fit, x: tuple[float, ...], error: float = math.inf) -> Fit:
+        return replace(one, x=x, error=error)
+
     def _assumed(self, s: Structure, spills: bool) -> Structure:
         return as_in_order(s, spills) if self.assumes else s
 
     def _ask(self, fits: Sequence[Fit], bound: float | None) -> list[Answer]:
         needed = price(f.structure for f in fits)
-        if self._left < needed:
+        if self.left < needed:
             raise Stopped
-        self._left -= needed
+        self.left -= needed
         limit = None if bound is None or math.isinf(bound) else \
             float(counted(bound)) * self._total
         return self._comparer.ask([
@@ -224,19 +181,18 @@ class Search:
                      self._points, tuple(self._weights), limit, self._time, KNEE, self._undone)
             for f in fits])
 
-    def _error(self, answer: Answer) -> float:
+    def _typical(self, answer: Answer) -> float:
         if answer.state != "done":
             return math.inf
         missing = sum(self._weights[i] for i in self._points if answer.measured[i] is None)
-        return typical(float(answer.total + counted(_MISSING) * missing) / self._total)
+        return typical(float(answer.total + counted(MISSING) * missing) / self._total)
 
     def judge(self, fits: Sequence[Fit], bound: float | None = None) -> list[Fit]:
         """The fits with their errors; infinity if it exceeds the bound or there is no such
         device."""
         answers = self._ask(fits, bound)
-        found = [replace(f, error=self._error(a)) for f, a in zip(fits, answers)]
-        self.best = min([self.best, *(f.error for f in found)])
-        self._told(self.best)
+        found = [replace(f, error=self._typical(a)) for f, a in zip(fits, answers)]
+        self.note(*(f.error for f in found))
         return found
 
     def residuals(self, fits: Sequence[Fit]) -> list[Any]:
@@ -247,48 +203,11 @@ class Search:
         for answer in self._ask(fits, None):
             errors = log_errors(answer, self._m) if answer.state == "done" else []
             if not errors:
-                found.append(scale * _MISSING)
+                found.append(scale * MISSING)
                 continue
-            found.append(scale * np.array([_MISSING if errors[i] is None else errors[i]
+            found.append(scale * np.array([MISSING if errors[i] is None else errors[i]
                                            for i in self._points], dtype=float))
         return found
-
-    def jacobian(self, fit: Fit) -> tuple[Any, Any]:
-        """The residuals, and the change of each with each time; shape (points, times)."""
-        base = self.residuals([fit])[0]
-        return base, self._slopes(fit, base)
-
-    def _slopes(self, fit: Fit, base: Any, zeros: bool = True) -> Any:
-        """The slopes of `jacobian`, with the residuals here; without `zeros`, times that are 0 have
-        no slope, which saves a comparison each."""
-        columns = np.zeros((len(base), len(fit.x)))
-        tried, steps, moved = [], [], []
-        for k, (x, t) in enumerate(zip(fit.x, times_of(fit.structure))):
-            if t.zero and x == 0 and not zeros:
-                continue
-            step = _STEP if x + _STEP <= t.bounds[1] else -_STEP
-            if t.zero and x < _STEP:
-                step = 0.3
-            tried.append(replace(fit, x=(*fit.x[:k], x + step, *fit.x[k + 1:])))
-            steps.append(step)
-            moved.append(k)
-        for k, r, s in zip(moved, self.residuals(tried), steps):
-            columns[:, k] = (r - base) / s
-        return columns
-
-    def times(self, fit: Fit, rounds: int, zeros: bool = True) -> Fit:
-        """The structure with better times: at most `rounds` descents, each with slopes of its own.
-        What was reached is kept if the budget ends.  Without `zeros`, times that are 0 stay so."""
-        try:
-            for _ in range(rounds):
-                before = fit.error
-                self._descent.slopes = None
-                fit = self._descend(fit, zeros)
-                if fit.error > _SETTLED * before:
-                    break
-        except Stopped as stopped:
-            fit = stopped.best if stopped.best else fit
-        return fit
 
     def sharpened(self, fit: Fit) -> Fit:
         """Times that meet more of the points, whatever that costs at those that they do not meet.
@@ -315,42 +234,11 @@ class Search:
                 if min(missed, default=math.inf) > most:
                     return fit
                 least = missed.index(min(missed))
-                fit = replace(fewer[least], error=self._mean(every[least]))
+                fit = replace(fewer[least], error=self.error(fit, every[least]))
         except Stopped:
             return fit
 
-    def _descend(self, fit: Fit, zeros: bool = True, sharply: bool = False) -> Fit:
-        """A few steps of least squares.  The slopes are those of the last descent, if there was
-        one: they hardly change with the structure."""
-        known = times_of(fit.structure)
-        best, least = fit, math.inf if sharply else fit.error
-        kept: dict[tuple[float, ...], Any] = {}
-
-        def at(x: Any) -> Any:
-            nonlocal best, least
-            here = tuple(float(v) for v in x)
-            if here not in kept:
-                kept[here] = self.residuals([replace(fit, x=here)])[0]
-                error = self._mean(kept[here])
-                value = self._missed(kept[here]) if sharply else error
-                if value < least:
-                    best, least = replace(fit, x=here, error=error), value
-                    self.best = min(self.best, error)
-                    self._told(self.best)
-            return kept[here]
-
-        def slopes_at(x: Any, base: Any) -> Any:
-            return self._slopes(replace(fit, x=tuple(float(v) for v in x)), base, zeros)
-
-        bounds = [t.bounds[0] for t in known], [t.bounds[1] for t in known]
-        try:
-            self._descent.run(at, slopes_at, fit.x, bounds, "cauchy" if sharply else "soft_l1",
-                              self.scale, _STEPS)
-        except Stopped:
-            raise Stopped(best) from None
-        return best
-
-    def _mean(self, residuals: Any) -> float:
+    def error(self, one: Fit, residuals: Any) -> float:
         weights = self._weights[list(self._points)]
         errors = residuals / np.sqrt(weights)
         return typical(float((counted(errors) * weights).sum()) / self._total)
@@ -360,52 +248,16 @@ class Search:
         weights = self._weights[list(self._points)]
         return float((weights * np.log1p((residuals / np.sqrt(weights) / SOFT) ** 2)).sum())
 
-    def structure(self, climb: Climb) -> Fit:
-        """Goes on with a climb until the budget ends or there is nothing better near, and returns
-        where it is."""
-        try:
-            while self._step(climb):
-                pass
-        except Stopped as stopped:
-            if stopped.best and stopped.best.error < climb.fit.error:
-                climb.move(stopped.best)
-        return climb.fit
-
-    def _step(self, climb: Climb) -> bool:
-        """The best neighbour that is better; where none is, the times get new slopes, and the
-        nearest neighbours get times of their own, because times can make up for a wrong number.
-        Returns whether there is more to try."""
-        fit = climb.fit
-        taken = [n for other in climb.others for n in exchanged(fit.structure, other)]
-        near = [n for n in self.near(fit.structure, taken) if n not in climb.tried]
-        better = self._first_better(fit, near, climb.tried)
-        if better is not None:
-            climb.move(better)
-            climb.fit = self._descend(better)
-        elif not climb.settled:
-            self._descent.slopes = None
-            climb.fit = self._descend(fit)
-            climb.settled = True
-        else:
-            rest = [n for n in self.near(fit.structure) if n not in climb.refitted]
-            if not rest:
-                return False
-            other = self._descend(self.moved(fit, rest[0]))
-            climb.refitted.add(rest[0])
-            if other.error < 0.998 * fit.error:
-                climb.move(other)
-        return True
-
-    def _first_better(self, fit: Fit, near: list[Structure], tried: set[Structure]) -> Fit | None:
+    def _first_better(self, fit: Fit, near: list[Structure], tried: set[Any]) -> Fit | None:
         """The best of the neighbours with these times, if it is better by some permille; but the
         first ones that are much better are enough.  Several at a time; each of them is given up as
         soon as it is worse.  What several of them have changed for the better is tried together."""
         better: list[Fit] = []  # the best one first
         at = 0
         while at < len(near):
-            some = near[at:at + min(8, max(self._left, 1))]
+            some = near[at:at + min(8, max(self.left, 1))]
             at += len(some)
-            bound = (better[0] if better else fit).error * 0.998
+            bound = (better[0] if better else fit).error * BETTER
             try:
                 found = self.judge([self.moved(fit, n) for n in some], bound)
             except Stopped:
@@ -417,7 +269,7 @@ class Search:
                 break
         return self._together(fit, better, tried) if better else None
 
-    def _together(self, fit: Fit, better: Sequence[Fit], tried: set[Structure]) -> Fit:
+    def _together(self, fit: Fit, better: Sequence[Fit], tried: set[Any]) -> Fit:
         """The first of these, or what it becomes with the changes of the next ones as well."""
         best = better[0]
         for other in better[1:_TOGETHER]:
@@ -451,32 +303,27 @@ class Search:
 
     def rest(self, fit: Fit, seed: int) -> Fit:
         """CMA-ES with margins around a fit, until the budget ends."""
-        cmaes = module("cmaes", "python3-cmaes").CMAwM
         fixed = [name for name, stays in (("open_random", self.assumes),
                                           ("open_linear", self._limited)) if stays]
         numbers = [n for n in _numbers(fit.structure) if n[0] not in fixed]
-        known = times_of(fit.structure)
-        low = np.array([t.bounds[0] for t in known] + [a for _, a, _ in numbers], dtype=float)
-        high = np.array([t.bounds[1] for t in known] + [b for _, _, b in numbers], dtype=float)
-        # a step of a whole number is one, and of a time 0.08 of its logarithm
-        unit = np.array([0.08] * len(known) + [1.0] * len(numbers))
-        mean = np.clip([*fit.x, *(getattr(fit.structure, name) for name, _, _ in numbers)], low,
-                       high)  # a search may leave a time beyond its bound by a rounding error
-        steps = np.array([0.0] * len(known) + [1.0] * len(numbers))
-        optimizer = cmaes(mean=mean / unit, sigma=1.0, steps=steps, seed=seed,
-                          bounds=np.stack([low / unit, high / unit], axis=1))
+        bounds = [*(t.bounds for t in fit.known), *((low, high) for _, low, high in numbers)]
+        times, best = len(fit.x), fit
+
+        def values(places: list[list[float]]) -> list[float]:
+            nonlocal best
+            fits = [_at(best, x, numbers) for x in places]
+            found = self.judge([replace(f, structure=self._assumed(
+                f.structure, best.structure.spills)) for f in fits])
+            best = min([best, *found], key=lambda f: f.error)
+            return [min(f.error, 10.0) for f in found]
         try:
-            while not optimizer.should_stop():
-                asked = [optimizer.ask() for _ in range(optimizer.population_size)]
-                fits = [_at(fit, x * unit, numbers) for x, _ in asked]
-                fits = [replace(f, structure=self._assumed(f.structure, fit.structure.spills))
-                        for f in fits]
-                found = self.judge(fits)
-                fit = min([fit, *found], key=lambda f: f.error)
-                optimizer.tell([(x, min(f.error, 10.0)) for (_, x), f in zip(asked, found)])
+            by_chance([*fit.x, *(getattr(fit.structure, name) for name, _, _ in numbers)],
+                      ([low for low, _ in bounds], [high for _, high in bounds]),
+                      [SPREAD] * times + [1.0] * len(numbers),
+                      [False] * times + [True] * len(numbers), seed, values)
         except Stopped:
             pass
-        return fit
+        return best
 
 
 def _numbers(s: Structure) -> list[tuple[str, int, int]]:
@@ -492,7 +339,7 @@ def _numbers(s: Structure) -> list[tuple[str, int, int]]:
     return found
 
 
-def _at(fit: Fit, x: Any, numbers: list[tuple[str, int, int]]) -> Fit:
+def _at(fit: Fit, x: Sequence[float], numbers: list[tuple[str, int, int]]) -> Fit:
     n = len(fit.x)
     whole: dict[str, Any] = {name: int(round(v)) for (name, _, _), v in zip(numbers, x[n:])}
-    return Fit(replace(fit.structure, **whole), tuple(float(v) for v in x[:n]), math.inf)
+    return Fit(replace(fit.structure, **whole), tuple(x[:n]), math.inf)
