@@ -17,7 +17,9 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Sequence
 
-from ..measurement.schema import Point, make_point
+from ..measurement.schema import Point, each, make_point
+from ..probe.tests import flashbench_open_units
+from ..probe.tests.structure import aligned
 
 _KIB = 1 << 10
 # Units for which there is room in most devices, so that none of them is merged for every write.
@@ -52,27 +54,26 @@ class Curves:
 
 def curves(points: Sequence[Point]) -> Curves:
     """Sorts the points."""
-    c = Curves()
-    places: dict[int, dict[str, float]] = {}
+    in_order, in_random = (
+        {units: {chunk: chunk * 1e9 / rate for chunk, rate in row.items()}
+         for units, row in flashbench_open_units.rows(points, order).items()}
+        for order in (False, True))
+    c = Curves(in_order, in_random)
+    for how, rate in each(points, "flashbench-find-fat"):
+        chunk = int(how["chunk"])
+        c.fat.setdefault(int(how["unit"]), {})[chunk] = chunk * 1e9 / rate
+    c.erasesize = next((int(how["erasesize"]) for how, _ in each(
+        points, "flashbench-open-au", "flashbench-find-fat")), 0)
+    c.reads = [(int(how["bs"]), ns) for how, ns in each(points, "request", op="read")]
     for p in points:
         how = dict(p.parameters)
-        if p.procedure in ("flashbench-open-au", "flashbench-find-fat"):
-            c.erasesize = c.erasesize or int(how["erasesize"])
-            chunk = int(how["chunk"])
-            table = c.fat if "unit" in how else c.random if how["random"] else c.linear
-            row = int(how["unit"] if "unit" in how else how["open"])
-            table.setdefault(row, {})[chunk] = chunk * 1e9 / p.value
-        elif p.procedure == "flashbench-align":
-            places.setdefault(int(how["align"]), {})[str(how["place"])] = p.value
-        elif p.procedure in ("seq-read", "seq-write", "hdparm-t", "dd"):
+        if p.procedure in ("seq-read", "seq-write", "hdparm-t", "dd"):
             writes = p.procedure == "seq-write" or how.get("op") == "write"
             # a cache may have taken single commands
             single = "size" in how and int(how["size"]) < _SEVERAL * int(how.get("bs", 0))
             if how.get("op") != "unknown" and not single:
                 c.rates.append((writes, int(how.get("bs", 128 * _KIB)), p.value))
-        elif p.procedure == "request" and how["op"] == "read":
-            c.reads.append((int(how["bs"]), p.value))
-    for align, at in places.items():
+    for align, at in aligned(points).items():
         beside = [at[k] for k in ("pre", "post") if k in at]
         if beside and "on" in at:
             c.across[align] = (at["on"] - sum(beside) / len(beside), sum(beside) / len(beside))

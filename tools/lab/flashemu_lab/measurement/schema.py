@@ -23,7 +23,7 @@ import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
-from typing import Mapping
+from typing import Iterable, Iterator, Mapping
 
 from ..core.errors import LabError
 from ..core.files import write_whole
@@ -190,6 +190,16 @@ def make_point(procedure: str, values: list[float], **parameters: Scalar) -> Poi
     """A point with its parameters in the order of the table; LabError if it is none."""
     return _point({"procedure": procedure, "parameters": parameters,
                    "unit": PROCEDURES[procedure].unit, "values": values}, procedure)
+
+
+def each(points: Iterable[Point], *procedures: str,
+         **wanted: Scalar) -> Iterator[tuple[dict[str, Scalar], float]]:
+    """Parameters and value of the points of these procedures that have these parameters."""
+    for p in points:
+        if p.procedure in procedures:
+            how = dict(p.parameters)
+            if all(name in how and how[name] == value for name, value in wanted.items()):
+                yield how, p.value
 
 
 def gather(points: list[Point]) -> tuple[Point, ...]:

@@ -12,8 +12,8 @@ from ..measurement.schema import Measurement, Point
 from ..report import html
 from ..report.charts import Chart, Series, line_chart
 from .findings import Found
-from .tests import (behaviour, forged, partial_pages, structure, unit_crossings, unit_pairs,
-                    unit_reads, unit_size)
+from .tests import (behaviour, flashbench_open_units, forged, partial_pages, structure,
+                    unit_crossings, unit_pairs, unit_reads, unit_size)
 
 # Bytes of the usual allocation unit of a card, and the rows of -a without which nothing is said.
 _USUAL_UNIT = 4 << 20
@@ -64,9 +64,8 @@ def sentences(found: Found) -> list[str]:
     told += _page_texts(found, hidden)
     for in_random_order, limit, order in ((False, found.open_linear, "in order"),
                                           (True, found.open_random, "in random order")):
-        tried = limit is not None or not hidden and any(
-            p.procedure == "flashbench-open-au"
-            and dict(p.parameters)["random"] == in_random_order for p in found.points)
+        tried = limit is not None or not hidden and bool(
+            flashbench_open_units.rows(found.points, in_random_order))
         told.append(_open_text(limit, tried, order))
     told += [_real_text(found), *_small_texts(found), *_memory_texts(found), *_work_texts(found),
              *_trim_texts(found)]
@@ -268,18 +267,15 @@ def _figures(points: Sequence[Point]) -> list[str]:
                             [("across", [max(e + t, 1.0) / 1e6 for _, (e, t) in excess]),
                              ("before and behind", [t / 1e6 for _, (_, t) in excess])]))
     for in_random_order in (False, True):
-        rows: dict[int, dict[int, float]] = {}
-        for p in points:
-            how = dict(p.parameters)
-            if p.procedure == "flashbench-open-au" and how["random"] == in_random_order:
-                rows.setdefault(int(how["open"]), {})[int(how["chunk"])] = p.value / 1e6
+        rows = flashbench_open_units.rows(points, in_random_order)
         if rows:
             chunks = sorted({chunk for row in rows.values() for chunk in row})
             shown = [n for n in rows if n in (1, 2, 4, max(rows) - 1, max(rows))]
             order = "random order" if in_random_order else "order"
             drawn.append(_chart(f"Open units, written in {order}", "command",
                                 [_short(c) for c in chunks], "MB/s",
-                                [(f"{n} open", [rows[n].get(c) for c in chunks]) for n in shown]))
+                                [(f"{n} open", [rows[n][c] / 1e6 if c in rows[n] else None
+                                                for c in chunks]) for n in shown]))
     return drawn + _figures_of_habits(points)
 
 

@@ -26,8 +26,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Iterable, Mapping, Sequence
 
-from ..measurement.schema import Point, Scalar
-from .tests import open_units, structure, unit_crossings, unit_pairs, unit_reads, unit_size
+from ..measurement.schema import Point, Scalar, each
+from .tests import (flashbench_open_units, open_units, structure, unit_crossings, unit_pairs,
+                    unit_reads, unit_size)
 
 _KIB, _MIB = 1 << 10, 1 << 20
 _RUNGS = 3
@@ -101,8 +102,7 @@ def _page(points: Sequence[Point]) -> Sizes | None:
 def _unit(points: Sequence[Point], counted: bool, scattered: Sizes | None) -> Sizes | None:
     large = [align for align in unit_reads.excesses(points)
              if 2 * _LARGEST_PAGE <= align <= _LARGEST_UNIT]
-    rows = [int(dict(p.parameters)["erasesize"]) for p in points
-            if p.procedure == "flashbench-open-au"]
+    rows = [int(how["erasesize"]) for how, _ in each(points, "flashbench-open-au")]
     return _joined([_ladder(large), scattered,
                     Sizes(1, max(rows)) if counted and rows else None,
                     Sizes(1, _LARGEST_UNIT) if _probed(points) else None])
@@ -115,9 +115,8 @@ def _probed(points: Sequence[Point]) -> bool:
 
 
 def _counts_units(points: Sequence[Point], in_random_order: bool) -> bool:
-    counts = {how["open"] for p in points if p.procedure == "flashbench-open-au"
-              for how in [dict(p.parameters)] if how["random"] == in_random_order}
-    return len(counts) > 1 or bool(open_units.rows(points, in_random_order))
+    return len(flashbench_open_units.rows(points, in_random_order)) > 1 or \
+        bool(open_units.rows(points, in_random_order))
 
 
 def _written(points: Sequence[Point], order: str) -> list[set[int]]:

@@ -33,7 +33,6 @@ from ..core.errors import LabError, module
 from ..core.units import quantity
 
 LONGEST = 32 << 20      # bytes of a request
-DEEPEST = 32            # requests in flight
 SILENCE_S = 30.0        # a device that takes longer for a read or write hangs, as for Linux
 _SECTOR = 512
 _BLKGETSIZE64, _BLKROGET, _BLKSSZGET, _BLKDISCARD = 0x80081272, 0x125E, 0x1268, 0x1277

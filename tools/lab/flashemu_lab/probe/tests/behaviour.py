@@ -30,7 +30,7 @@ from dataclasses import replace
 from statistics import median
 from typing import Mapping, Sequence
 
-from ...measurement.schema import Point, Scalar
+from ...measurement.schema import Point, Scalar, each
 from ...runs.program import Tool
 from .structure import Draft, OUTRIGHT, Request, Seen, Test, traced
 
@@ -262,8 +262,7 @@ def trim(capacity: int) -> Test:
 
 def _series_of(points: Sequence[Point], **wanted: Scalar) -> list[Mapping[str, Scalar]]:
     """Parameters and `ns` of the points of `request` that have these parameters."""
-    return [{**dict(p.parameters), "ns": p.value} for p in points if p.procedure == "request"
-            and all(dict(p.parameters).get(k) == v for k, v in wanted.items())]
+    return [{**how, "ns": ns} for how, ns in each(points, "request", **wanted)]
 
 
 def scattered_times(points: Sequence[Point]) -> dict[int, tuple[float, float | None]]:
@@ -360,10 +359,9 @@ def fat_gain(points: Sequence[Point]) -> float | None:
 def zone_from(points: Sequence[Point]) -> list[int]:
     """The units of find-fat whose rates differ from those of the others by a third."""
     logs: dict[int, list[float]] = {}
-    for p in points:
-        how = dict(p.parameters)
-        if p.procedure == "flashbench-find-fat" and int(how["chunk"]) >= 64 * _KIB:
-            logs.setdefault(int(how["unit"]), []).append(math.log(p.value))
+    for how, rate in each(points, "flashbench-find-fat"):
+        if int(how["chunk"]) >= 64 * _KIB:
+            logs.setdefault(int(how["unit"]), []).append(math.log(rate))
     means = {unit: sum(each) / len(each) for unit, each in logs.items()}
     usual = sorted(means.values())[len(means) // 2] if means else 0.0
     odd = [unit for unit, mean in sorted(means.items()) if abs(mean - usual) > math.log(4 / 3)]
@@ -373,11 +371,10 @@ def zone_from(points: Sequence[Point]) -> list[int]:
 def _fills(points: Sequence[Point], bs: int) -> dict[int, list[tuple[int, int, float]]]:
     """For each start of `fill` after a rest: (after, size, bytes/s), in order."""
     found: dict[int, list[tuple[int, int, float]]] = {}
-    for p in points:
-        how = dict(p.parameters)
-        if p.procedure == "fill" and how["bs"] == bs and how["idle"]:
+    for how, rate in each(points, "fill", bs=bs):
+        if how["idle"]:
             found.setdefault(int(how["start"]), []).append(
-                (int(how["after"]), int(how["size"]), p.value))
+                (int(how["after"]), int(how["size"]), rate))
     return {start: sorted(parts) for start, parts in found.items()}
 
 
@@ -521,9 +518,8 @@ def slowed(points: Sequence[Point]) -> bool:
 
 def recovered_from(points: Sequence[Point]) -> list[tuple[int, float]]:
     """(ns of rest, bytes/s afterwards) of `refill`."""
-    return sorted((int(dict(p.parameters)["idle"]), p.value) for p in points
-                  if p.procedure == "fill" and dict(p.parameters)["bs"] == _FILL
-                  and dict(p.parameters)["start"] != 0)
+    return sorted((int(how["idle"]), rate) for how, rate in each(points, "fill", bs=_FILL)
+                  if how["start"] != 0)
 
 
 def trim_gain(points: Sequence[Point]) -> float | None:
@@ -535,6 +531,5 @@ def trim_gain(points: Sequence[Point]) -> float | None:
 
 def trim_reads(points: Sequence[Point]) -> str | None:
     """What most reads have found after TRIM: "zeros", "ones", "same" (the old data), ..."""
-    found = [(p.value, str(dict(p.parameters)["found"])) for p in points
-             if p.procedure == "content" and dict(p.parameters)["after"] == "trim"]
+    found = [(count, str(how["found"])) for how, count in each(points, "content", after="trim")]
     return max(found)[1] if found else None

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import Mapping, Sequence
 
-from ...measurement.schema import Point, Scalar
+from ...measurement.schema import Point, Scalar, each
 from ...runs.program import Tool
 from .structure import Test, traced
 
@@ -31,16 +31,20 @@ def open_units(tool: Tool, unit: int, units: int, in_random_order: bool, capacit
     return Test(f"{units} open units, {order}", requests, tuple(keys))
 
 
+def rows(points: Sequence[Point], in_random_order: bool) -> dict[int, dict[int, float]]:
+    """The rates of -O by the number of open units and the size of the command."""
+    found: dict[int, dict[int, float]] = {}
+    for how, rate in each(points, "flashbench-open-au", random=in_random_order):
+        found.setdefault(int(how["open"]), {})[int(how["chunk"])] = rate
+    return found
+
+
 def _means(points: Sequence[Point], in_random_order: bool, longest: int) -> dict[int, float]:
     """The geometric mean of the rates of -O for each number of open units, by commands of up to
     this many bytes."""
-    logs: dict[int, list[float]] = {}
-    for p in points:
-        how = dict(p.parameters)
-        if p.procedure == "flashbench-open-au" and how["random"] == in_random_order and \
-                int(how["chunk"]) <= longest:
-            logs.setdefault(int(how["open"]), []).append(math.log(p.value))
-    return {units: math.exp(sum(each) / len(each)) for units, each in logs.items()}
+    logs = {units: [math.log(rate) for chunk, rate in row.items() if chunk <= longest]
+            for units, row in rows(points, in_random_order).items()}
+    return {units: math.exp(sum(some) / len(some)) for units, some in logs.items() if some}
 
 
 def _fall(means: Mapping[int, float]) -> int | None:
@@ -82,18 +86,13 @@ def limits(points: Sequence[Point], in_random_order: bool) -> list[int | None]:
 def _is_slow_alone(points: Sequence[Point]) -> bool:
     """Whether one unit in random order has less than half of the rate in order, and the rate falls
     with the size of commands: each command costs a merge, not only the unit as a whole."""
-    rows: dict[bool, dict[int, float]] = {False: {}, True: {}}
-    for p in points:
-        how = dict(p.parameters)
-        if p.procedure == "flashbench-open-au" and how["open"] == 1:
-            rows[bool(how["random"])][int(how["chunk"])] = p.value
-    both = [chunk for chunk in rows[True] if chunk in rows[False]]
+    in_order, in_random = (rows(points, order).get(1, {}) for order in (False, True))
+    both = [chunk for chunk in in_random if chunk in in_order]
     if not both:
         return False
-    ratios = [rows[True][chunk] / rows[False][chunk] for chunk in both]
-    mean = math.exp(sum(math.log(r) for r in ratios) / len(ratios))
-    least = rows[True][min(both)]
-    return mean < 0.5 and (len(both) < 2 or least < max(rows[True].values()) / 4)
+    logs = [math.log(in_random[chunk] / in_order[chunk]) for chunk in both]
+    return math.exp(sum(logs) / len(logs)) < 0.5 and (
+        len(both) < 2 or in_random[min(both)] < max(in_random.values()) / 4)
 
 
 def limit_from(points: Sequence[Point], in_random_order: bool) -> int | None:

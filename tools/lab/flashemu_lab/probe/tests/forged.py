@@ -27,7 +27,7 @@ from __future__ import annotations
 import math
 from typing import Sequence
 
-from ...measurement.schema import Point, Scalar
+from ...measurement.schema import Point, Scalar, each
 from .structure import Draft, Test
 
 _KIB = 1 << 10
@@ -64,8 +64,7 @@ def narrower(low: int, high: int, capacity: int) -> Test:
 
 def _looks(points: Sequence[Point]) -> list[dict[str, Scalar]]:
     """What was found where something had been written."""
-    found = [dict(p.parameters) for p in points if p.procedure == "content"]
-    return [how for how in found if how["after"] == "write"]
+    return [how for how, _ in each(points, "content", after="write")]
 
 
 def module(points: Sequence[Point]) -> int | None:
@@ -109,7 +108,6 @@ def kind(points: Sequence[Point]) -> str | None:
 
 def tried(points: Sequence[Point]) -> bool:
     """Whether anything is known about the capacity."""
-    return any(p.procedure == "content" and dict(p.parameters)["after"] == "write"
-               for p in points)
+    return bool(_looks(points))
 
 

@@ -23,7 +23,7 @@ from __future__ import annotations
 from statistics import median, median_low
 from typing import Mapping, Sequence
 
-from ...measurement.schema import Point, Scalar
+from ...measurement.schema import Point, Scalar, each
 from .structure import Draft, OUTRIGHT, Seen, Test
 
 _KIB, _MIB = 1 << 10, 1 << 20
@@ -118,7 +118,7 @@ def behind(points: Sequence[Point], in_random_order: bool, unit: int) -> int:
     """The number of the unit behind the last row."""
     order = _IN_RANDOM_ORDER if in_random_order else _IN_ORDER
     number = _PUSHED[in_random_order][-1] if _is_pushed(points) else len(order)
-    series = _series(points)
+    series = list(each(points, "request", op="write"))
     for i in range(len(series) - number, -1, -1):
         how = series[i][0]
         if how["stride"] == unit and _are_passes(series[i:i + number], order):
@@ -137,16 +137,11 @@ def next_place(first: int, units: int, unit: int, capacity: int, seen: Seen,
 _Series = Sequence[tuple[dict[str, Scalar], float]]
 
 
-def _series(points: Sequence[Point]) -> _Series:
-    return [(how, p.value) for p in points if p.procedure == "request"
-            and (how := dict(p.parameters))["op"] == "write"]
-
-
 def rows(points: Sequence[Point], in_random_order: bool) -> dict[int, tuple[float, list[float]]]:
     """For each number of units: ns of a write to a unit that is not open, and the ns of a write in
     each pass."""
     order = _IN_RANDOM_ORDER if in_random_order else _IN_ORDER
-    series = _series(points)
+    series = list(each(points, "request", op="write"))
     found = {}
     for i in range(len(series) - 3):
         four = series[i:i + 4]
@@ -221,11 +216,10 @@ def _alone(found: Mapping[int, tuple[float, list[float]]], closed: float) -> flo
                        if 0 < ns < _ALWAYS * closed] or [alone])
 
 
-def _several(found: Mapping[int, tuple[float, list[float]]], alone: float, closed: float,
-             number: int) -> float:
+def _several(found: Mapping[int, tuple[float, list[float]]], alone: float, closed: float) -> float:
     """ns of a write to one of several open units.  It is more than to the only one if the
     controller holds the map of one of them, and far less than a merge."""
-    least = min((times[number] for n, (_, times) in found.items() if n > 1), default=alone)
+    least = min((times[1] for n, (_, times) in found.items() if n > 1), default=alone)
     return max(alone, least) if least < _OF_MAP * closed else alone
 
 
@@ -254,8 +248,7 @@ def _best_limit(merges: Mapping[int, float]) -> int:
     return max(best) if max(merges) in best else best[len(best) // 2]
 
 
-def _between(points: Sequence[Point], in_random_order: bool,
-             number: int) -> tuple[int, int] | None:
+def _between(points: Sequence[Point], in_random_order: bool) -> tuple[int, int] | None:
     """The largest number of units that are open together, and the smallest that is too many, 0 if
     none was; None without a row for one unit.  (0, 1) if each write merges."""
     in_random = rows(points, True)
@@ -269,13 +262,13 @@ def _between(points: Sequence[Point], in_random_order: bool,
     alone = _alone(in_random, closed) if pushed else min(found[1][1][1:])
     if alone > _ALWAYS * closed:
         return 0, 1
-    several = alone if pushed else _several(found, alone, closed, number)
+    several = alone if pushed else _several(found, alone, closed)
     # if one unit stays open, the second pass may still have filled the gaps of the first one
-    fills = in_random_order and not pushed and found[1][1][number] - alone < _CLOSED * closed
+    fills = in_random_order and not pushed and found[1][1][1] - alone < _CLOSED * closed
     merges = {}
     for n, (_, times) in found.items():
         usual = several if n > 1 else alone
-        again = min(times[number:]) if fills else times[number]
+        again = min(times[1:]) if fills else times[1]
         merges[n] = (again - usual) * n / (closed - usual)
     if pushed and not in_random_order:
         limit = _best_limit(merges)
@@ -293,10 +286,10 @@ def _between(points: Sequence[Point], in_random_order: bool,
     return low, min((n for n in found if n > low), default=0)
 
 
-def limit_from(points: Sequence[Point], in_random_order: bool, number: int = 1) -> int | None:
+def limit_from(points: Sequence[Point], in_random_order: bool) -> int | None:
     """The largest number of units that are open together, 0 if each write merges; None if the limit
-    is not known.  `number` 2 also counts those in order that are kept in another way."""
-    between = _between(points, in_random_order, number)
+    is not known."""
+    between = _between(points, in_random_order)
     return between[0] if between and between[1] == between[0] + 1 else None
 
 
@@ -304,7 +297,7 @@ def next_rows(points: Sequence[Point], in_random_order: bool, unit: int,
               capacity: int) -> list[int]:
     """How many units to try next; empty if the limit is known, or cannot be.  A row begins behind
     the units of all rows before it, because what is open already opens nothing."""
-    low, high = _between(points, in_random_order, 1) or (0, 0)
+    low, high = _between(points, in_random_order) or (0, 0)
     top = most(unit, capacity)
     measured = rows(points, in_random_order)
     if _is_pushed(points) and not in_random_order and 0 < low < max(measured):

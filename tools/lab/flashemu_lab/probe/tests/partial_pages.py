@@ -25,7 +25,7 @@ from typing import Mapping, Sequence
 
 import numpy as np
 
-from ...measurement.schema import Point
+from ...measurement.schema import Point, each
 
 _KIB, _MIB = 1 << 10, 1 << 20
 # Bytes that may be fetched together.  Multiples of up to `_INSIDE` mostly lie inside of units, and
@@ -56,12 +56,8 @@ class _Read:
 
 
 def _reads(points: Sequence[Point]) -> list[_Read]:
-    found = []
-    for p in points:
-        how = dict(p.parameters)
-        if p.procedure == "flashbench-align" and how["place"] in ("pre", "post"):
-            found.append(_Read(int(how["align"]), int(how["bs"]), how["place"] == "pre", p.value))
-    return found
+    return [_Read(int(how["align"]), int(how["bs"]), how["place"] == "pre", ns)
+            for how, ns in each(points, "flashbench-align") if how["place"] in ("pre", "post")]
 
 
 def of_reads(points: Sequence[Point]) -> tuple[int, float]:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from statistics import median, median_low
 from typing import Callable, Mapping, Sequence
 
-from ...measurement.schema import Point, Scalar, make_point
+from ...measurement.schema import Point, Scalar, each, make_point
 from ...runs.program import Tool
 from . import partial_pages
 
@@ -316,13 +316,9 @@ def page_reads(capacity: int) -> Test:
 
 def reads(points: Sequence[Point]) -> dict[int, float]:
     """ns of a read by its size, from `link`."""
-    found = {}
-    for p in points:
-        how = dict(p.parameters)
-        if p.procedure == "request" and how["op"] == "read" and how["start"] == 0 and \
-                how["count"] == _LINK_READS and int(how["stride"]) >= _MIB:
-            found[int(how["bs"])] = p.value
-    return found
+    return {int(how["bs"]): ns
+            for how, ns in each(points, "request", op="read", start=0, count=_LINK_READS)
+            if int(how["stride"]) >= _MIB}
 
 
 def line(times: Mapping[int, float], most: int) -> tuple[float, float] | None:
@@ -359,11 +355,10 @@ def page_from(points: Sequence[Point]) -> int | None:
     every second time, and one of two pages touches three instead of two.  None if no shift costs
     anything."""
     rates: dict[tuple[int, bool], float] = {}
-    for p in points:
-        how = dict(p.parameters)
-        bs = int(how.get("bs", 0))
-        if p.procedure == "seq-write" and int(how["size"]) >= 8 * bs:
-            rates[bs, int(how.get("offset", 0)) % bs != 0] = p.value
+    for how, rate in each(points, "seq-write"):
+        bs = int(how["bs"])
+        if int(how["size"]) >= 8 * bs:
+            rates[bs, int(how.get("offset", 0)) % bs != 0] = rate
     costs = [(rates[bs, False] / rates[bs, True], -bs) for bs in {bs for bs, _ in rates}
              if (bs, False) in rates and (bs, True) in rates]
     most, bs = max(costs, default=(0.0, 0))
@@ -374,13 +369,9 @@ def page_read_excesses(points: Sequence[Point]) -> dict[int, tuple[float, float]
     """For each size of `page_reads`, and of flashbench -a up to 64 KiB: how much longer a read
     across its multiples takes, and a read that crosses none, in ns.  What is fetched besides does
     not count."""
-    times: dict[int, float] = {}
     rows, fetched = aligned(points), _fetched(points)
-    for p in points:
-        how = dict(p.parameters)
-        if p.procedure == "request" and how["op"] == "read" and how["bs"] == _KIB and \
-                how["count"] == _PAGE_READS:
-            times[int(how["start"])] = p.value
+    times = {int(how["start"]): ns
+             for how, ns in each(points, "request", op="read", bs=_KIB, count=_PAGE_READS)}
     begin = max(times, default=0) - max(_READ_PAGES)
     found = {}
     for size in _READ_PAGES:
@@ -409,10 +400,8 @@ def _fetched(points: Sequence[Point]) -> Callable[[int, float], float]:
 def aligned(points: Sequence[Point]) -> dict[int, dict[str, float]]:
     """ns of each row of flashbench -a, by alignment and place."""
     rows: dict[int, dict[str, float]] = {}
-    for p in points:
-        how = dict(p.parameters)
-        if p.procedure == "flashbench-align":
-            rows.setdefault(int(how["align"]), {})[str(how["place"])] = p.value
+    for how, ns in each(points, "flashbench-align"):
+        rows.setdefault(int(how["align"]), {})[str(how["place"])] = ns
     return rows
 
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Iterator, Mapping, Sequence
 
-from ...measurement.schema import Point
+from ...measurement.schema import Point, each
 from . import merge_cost
 from .structure import Draft, OUTRIGHT, Seen, Test, page_read_from
 
@@ -120,10 +120,9 @@ class Across:
 
 def across(points: Sequence[Point]) -> Iterator[Across]:
     """The tests of `crossing`, in their order."""
-    every = [(dict(p.parameters), p.value) for p in points if p.procedure == "request"]
     series = [((int(how["bs"]), int(how["stride"]), int(how["count"])), int(how["start"]), ns,
-               "push" in how) for how, ns in every
-              if how["op"] == "write" and how["count"] in (_CROSSINGS, MANY_CROSSINGS)]
+               "push" in how) for how, ns in each(points, "request", op="write")
+              if how["count"] in (_CROSSINGS, MANY_CROSSINGS)]
     for (one, before, t0, pushed), (two, on, t1, _), (three, behind, t2, _) in zip(
             series, series[1:], series[2:]):
         bs, stride, count = one
