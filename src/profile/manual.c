@@ -1,29 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The option table for people: as the answer to `flashemu help`, and as the lists of the manual
- * page flashemu-profile(5), which tools/make_manual.c puts into the page.
+ * The option table for people, as the answer to `flashemu help`.
  *
- *     fe_options[] -------+--> print_one ------> flashemu help [KEY]
- *                         '--> roff_one -------> flashemu-profile(5), the options
- *     fe_ftl_registry[] --+--> print_strategy -> flashemu help STRATEGY
- *                         '--> fe_strategies_roff -> flashemu-profile(5), the list of strategies
+ *     fe_options[] --------> print_one ------> flashemu help [KEY]
+ *     fe_ftl_registry[] ---> print_strategy -> flashemu help STRATEGY
  *
  * Nothing about an option is written here: its help, range, default and users all come from its
- * row.  Both forms show the same facts.  Whoever adds a column to the table adds it to both.
+ * row.  tools/make_manual.c shows the same facts in flashemu-profile(5), and whoever adds a column to
+ * the table adds it to both.
  *
  * Writing is checked once at the end (finish), because stdio remembers an earlier failure.
  */
 #include "profile/options.h"
 
-#include "base/roff.h"
 #include "ftl/ftl.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-/* A default in one word or in words; "" if the key must be given. */
-static const char *default_of(const struct fe_option *o)
+const char *fe_option_default_text(const struct fe_option *o)
 {
     if (o->derived)
         return o->derived;
@@ -57,7 +53,7 @@ static void print_details(const struct fe_option *o, FILE *out)
         char allowed[256];
         fe_option_allowed(d, allowed, sizeof allowed);
         fprintf(out, "  %s:%s\n      %s\n      allowed %s; default %s\n", strchr(d->key, ':') + 1,
-                fe_option_type_name(d), d->help, allowed, default_of(d));
+                fe_option_type_name(d), d->help, allowed, fe_option_default_text(d));
     }
 }
 
@@ -74,7 +70,7 @@ static void print_one(const struct fe_option *o, FILE *out)
     if (fe_option_required(o))
         fprintf(out, "  default  none, it must be given\n");
     else
-        fprintf(out, "  default  %s\n", default_of(o));
+        fprintf(out, "  default  %s\n", fe_option_default_text(o));
     if (fe_option_depends(o))
         fprintf(out, "  used by  %s\n", users);
     if (o->live)
@@ -149,78 +145,5 @@ int fe_options_help(const char *key, FILE *out, struct fe_err *err)
         first = false;
         print_one(o, out);
     }
-    return finish(out, err);
-}
-
-int fe_strategies_roff(FILE *out, struct fe_err *err)
-{
-    for (uint32_t i = 0; fe_ftl_registry[i]; i++) {
-        fprintf(out, ".It Cm %s\n", fe_ftl_registry[i]->name);
-        fe_roff_put(out, fe_ftl_registry[i]->summary);
-        fputs(".\n", out);
-    }
-    return finish(out, err);
-}
-
-/* One option as an item of a list of mdoc. */
-static void roff_one(const struct fe_option *o, FILE *out)
-{
-    char text[256];
-
-    fprintf(out, ".It Cm %s\n", o->key);
-    fe_roff_put(out, o->help);
-    fprintf(out, "\n.br\n%s: ", fe_option_type_name(o));
-    fe_option_allowed(o, text, sizeof text);
-    fe_roff_put(out, text);
-    fputs(fe_option_required(o) ? ".\nMust be given" : ".\nDefault: ", out);
-    fe_roff_put(out, default_of(o));
-    fputs(".\n", out);
-    if (fe_option_depends(o)) {
-        fe_option_users(o, text, sizeof text);
-        fprintf(out, "Used by: %s.\n", text);
-    }
-    if (o->live)
-        fputs("Live.\n", out);
-    if (o->n_details)
-        fputs(".Bl -tag -width Ds -compact\n", out);
-    for (const struct fe_option *d = o + 1; d <= o + o->n_details; d++) {
-        fprintf(out, ".It Cm %s\n", d->key);
-        fe_roff_put(out, d->help);
-        fprintf(out, "\n.br\n%s: ", fe_option_type_name(d));
-        fe_option_allowed(d, text, sizeof text);
-        fe_roff_put(out, text);
-        fputs("; default: ", out);
-        fe_roff_put(out, default_of(d));
-        fputs(".\n", out);
-    }
-    if (o->n_details)
-        fputs(".El\n", out);
-}
-
-int fe_lies_roff(FILE *out, struct fe_err *err)
-{
-    for (uint32_t i = 0; i < FE_N_LIES; i++) {
-        char arg[FE_VALUE_MAX];
-        fe_lie_argument(i, arg, sizeof arg);
-        fprintf(out, ".It Cm %s%s%s\n", fe_lie_name(i), *arg ? ":" : "", arg);
-        fe_roff_put(out, fe_lie_sentence(i));
-        fputs(".\n", out);
-    }
-    return finish(out, err);
-}
-
-/* Each section of the profile becomes a subsection with a list of its own.  A list ends where the
- * next section begins, so the rows of a section must stand together in the table. */
-int fe_options_roff(FILE *out, struct fe_err *err)
-{
-    for (uint32_t i = 0; i < fe_n_options; i++) {
-        const struct fe_option *o = &fe_options[i];
-        if (i == 0 || o->section != o[-1].section)
-            fprintf(out, "%s.Ss [%s]\n.Bl -tag -width Ds\n", i ? ".El\n" : "",
-                    fe_section_name(o->section));
-        if (!fe_option_is_detail(o))
-            roff_one(o, out);
-    }
-    fputs(".El\n", out);
     return finish(out, err);
 }

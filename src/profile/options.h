@@ -168,16 +168,12 @@ static inline bool fe_option_required(const struct fe_option *o)
     return !o->def && !o->derived;
 }
 
+/* A default in one word or in words; "" if the key must be given. */
+const char *fe_option_default_text(const struct fe_option *o);
+
 /* The option table for people.  key: one option by its full name, or the name of a strategy for a
  * list of its keys in [ftl] and [step], or a section for its options, or NULL for all options.
  * -EINVAL with a hint for an unknown key, -EIO if out cannot be written.  Of a profile: the
  * list of its strategy's keys with the profile's values. */
 int fe_options_help(const char *key, FILE *out, struct fe_err *err);
 int fe_options_help_profile(const struct fe_profile *p, FILE *out, struct fe_err *err);
-
-/* The lists of the manual page, in the language mdoc: the strategies, and the names of faults.lie,
- * as items of lists that the page begins and ends; the options as one subsection for each section of
- * the profile.  -EIO if out cannot be written. */
-int fe_strategies_roff(FILE *out, struct fe_err *err);
-int fe_lies_roff(FILE *out, struct fe_err *err);
-int fe_options_roff(FILE *out, struct fe_err *err);

@@ -21,15 +21,13 @@
 #include "workload/formats/hold.h"
 
 #include "base/guess.h"
-#include "base/roff.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 enum { READ_BYTES = 1 << 18, MAX_LINE = 1 << 16 };
 
-/* Behind the summary of a format that is not written, or not always. */
-static const char *written(const struct fe_trace_format *f)
+const char *fe_trace_format_written(const struct fe_trace_format *f)
 {
     return !f->put ? "; read only" : f->wants_data ? "; written with data only" : "";
 }
@@ -88,16 +86,7 @@ int fe_trace_format_find(const struct fe_trace_format **ret, const char *name,
 void fe_trace_format_help(FILE *out)
 {
     for (unsigned i = 0; formats[i]; i++)
-        fprintf(out, "%-22s %s%s\n", formats[i]->name, formats[i]->summary, written(formats[i]));
-}
-
-void fe_trace_formats_roff(FILE *out)
-{
-    for (unsigned i = 0; formats[i]; i++) {
-        fprintf(out, ".It Cm %s\n", formats[i]->name);
-        fe_roff_put(out, formats[i]->summary);
-        fprintf(out, "%s.\n", written(formats[i]));
-    }
+        fprintf(out, "%-22s %s%s\n", formats[i]->name, formats[i]->summary, fe_trace_format_written(formats[i]));
 }
 
 /* Why a file cannot be read. */

@@ -86,6 +86,9 @@ struct fe_trace_format; /* formats/format.h says what is inside */
 const struct fe_trace_format *fe_trace_format_at(unsigned i);
 const char *fe_trace_format_name(const struct fe_trace_format *f);
 
+/* Behind the summary of a format that is not written, or not always. */
+const char *fe_trace_format_written(const struct fe_trace_format *f);
+
 /* Whether all of a trace is text; whether it has in itself what was written. */
 bool fe_trace_format_is_text(const struct fe_trace_format *f);
 bool fe_trace_format_has_data(const struct fe_trace_format *f);
@@ -97,9 +100,6 @@ int fe_trace_format_find(const struct fe_trace_format **ret, const char *name,
 
 /* Prints a line "NAME  what it is" for each format. */
 void fe_trace_format_help(FILE *out);
-
-/* Writes the same as items of a list of mdoc, for flashemu-trace(5). */
-void fe_trace_formats_roff(FILE *out);
 
 /* --- reading --- */
 

@@ -453,7 +453,6 @@ static int help_op(FILE *out, struct fe_err *err)
 static void test_options_help_has_every_key(void **state)
 {
     char *help = text_of(help_all), *one = text_of(help_op);
-    char *roff = text_of(fe_options_roff);
     struct fe_err err = {""};
     (void)state;
     for (uint32_t i = 0; i < fe_n_options; i++) {
@@ -462,20 +461,16 @@ static void test_options_help_has_every_key(void **state)
         if (fe_option_is_detail(&fe_options[i]))
             snprintf(key, sizeof key, "\n  %s:", strchr(fe_options[i].key, ':') + 1);
         assert_non_null(strstr(help, key));
-        snprintf(key, sizeof key, "\n.It Cm %s\n", fe_options[i].key);
-        assert_non_null(strstr(roff, key));
     }
     assert_string_equal(one, "ftl.op: Over-provisioning, (physical - logical) / logical: gives the "
                              "capacity if that is auto.\n"
                              "  type     share\n"
                              "  allowed  0% to 1000%\n"
                              "  default  7%\n");
-    assert_non_null(strstr(roff, "usb\\-fs"));
     assert_int_equal(fe_options_help("ftl.opp", stderr, &err), -EINVAL);
     assert_string_equal(err.text, "unknown key ftl.opp; did you mean ftl.op?");
     free(help);
     free(one);
-    free(roff);
 }
 
 static void test_options_report_a_full_disk(void **state)
@@ -490,7 +485,6 @@ static void test_options_report_a_full_disk(void **state)
     assert_int_equal(fe_profile_print(&p, full, &err), -EIO);
     assert_string_equal(err.text, "the profile could not be written");
     assert_int_equal(fe_options_help(NULL, full, NULL), -EIO);
-    assert_int_equal(fe_options_roff(full, NULL), -EIO);
     fe_profile_fini(&p);
     fclose(full);
 }
