@@ -156,6 +156,21 @@ def test_what_the_check_of_packages_finds():
     assert works("check", "packages") == (0, "")
 
 
+def test_what_the_check_of_a_log_finds():
+    assert works("run", "log") == (0, "") and works("check", "log") == works("check", "log-unsummed") == (0, "")
+    cut = "dd if=/dev/zero of=log bs=1 seek=%d count=9 conv=notrunc status=none"
+    for name, at, told in (("log", 3 * 6000 - 4, "40 records were synced, and 2 are whole"),
+                           ("log-unsummed", 3 * 6000 - 9, "record 2 has begun and is not whole"),
+                           ("log", 12 * 6000, "40 records were synced, and 12 are whole")):
+        os.rename("root/log", "log")
+        shutil.copy("log", "root/log")
+        assert works("check", name, cut % at) == (1, told + "\n"), (name, at)
+        os.replace("log", "root/log")
+    for mark, at in (("record 12", 12 * 6000), ("", 0)):  # nobody has promised what is not whole
+        Path("marks").write_text(mark + "\n" * bool(mark), encoding="utf-8")
+        assert works("check", "log", cut % at) == (0, ""), mark
+
+
 STRESSOR = """#!/bin/sh
 # %s: makes a folder by the seed, and leaves it
 echo "$0 $*" >>../calls

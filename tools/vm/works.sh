@@ -75,7 +75,7 @@ check_files() {
 # --- a log: records of 6000 bytes, which have their number at the front and a sum at the end ---
 
 records=40
-record() { # sets text; all of it follows from the number, and so does the sum
+record_of() { # sets text; all of it follows from the number, and so does the sum
     printf -v text '%-16s%05980d%04x' "record $1" "$1" $(($1 * 40503 & 65535))
 }
 
@@ -83,7 +83,7 @@ run_log() {
     local i text
     head -c $((records * 6000)) /dev/zero >log && sync log . || return 1
     for ((i = 0; i < records; i++)); do
-        record $i
+        record_of $i
         printf %s "$text" |
             dd of=log bs=6000 seek=$i iflag=fullblock conv=notrunc,fdatasync status=none && mark "record $((i + 1))" || return 1
     done
@@ -100,7 +100,7 @@ read_log() {
     for ((i = 0; i < records; i++)); do
         IFS= read -r -N 6000 -u $fd there || : # without zeros, so nothing behind them is in its place
         case $there in "record $i "*) ;; *) return 0 ;; esac
-        record $i
+        record_of $i
         if [ "$there" != "$text" ]; then torn=yes; return 0; fi
         whole=$((i + 1))
     done
@@ -321,7 +321,11 @@ check_one() {
     esac
 }
 
-mapfile -t lines <"$0" # the names are those of the text at the top
+mapfile -t lines <"${BASH_SOURCE[0]}" # the names are those of the text at the top
 printf -v lines '%s\n' "${lines[@]}"
-[[ $2 =~ ^[a-z-]+$ && $lines == *$'\n'"#   $2  "* ]] || broken "$2: no such work"
+is_work() { [[ $1 =~ ^[a-z-]+$ && $lines == *$'\n'"#   $1  "* ]]; }
+
+# Whoever reads this file with `.` calls check_one itself, and saves the start of a bash.
+[ "${BASH_SOURCE[0]}" = "$0" ] || return 0
+is_work "$2" || broken "$2: no such work"
 "$1_one" "$2"

@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# Works for `flashemu-lab crash --fs --run` with programs of others, which docs/finds.tsv names, and what
+# their manuals promise.  It runs in the guest, where the programs and their libraries are beside it:
+#
+#   programs.sh run NAME      does it; each mark says what is promised from then on
+#   programs.sh check NAME    0 if the marks in $FLASHEMU_MARKS are kept; else prints what is not
+#
+#   safecat    "An exit status of 0 implies that all data has been safely committed to disk" (safecat(1))
+#   mdeliver   "The messages are delivered in a reliable way" (mdeliver(1) of mblaze)
+#   fw_setenv  two copies of U-Boot's environment, of which one is always whole (libubootenv)
+#   tdb        what tdb_transaction_commit has returned for is on stable storage (tdb of Samba)
+set -uo pipefail
+export LC_ALL=C PATH=~:$PATH LD_LIBRARY_PATH=~
+
+broken() { echo "$*"; exit 1; }
+content() { printf -v text '%0*d' $(($1 * 7919 % 9000 + 1)) "$1"; }
+
+mails=20
+run_safecat() {
+    local i name text
+    mkdir tmp new && sync || return 1
+    for ((i = 1; i <= mails; i++)); do
+        content $i
+        name=$(printf %s "$text" | safecat tmp new) && mark "mail $i $name" || return 1
+    done
+}
+run_mdeliver() {
+    local i name text
+    mkdir -p box/{tmp,new,cur} && sync || return 1
+    for ((i = 1; i <= mails; i++)); do
+        content $i
+        name=$(printf %s "$text" | mdeliver -v box) && mark "mail $i ${name##*/}" || return 1
+    done
+}
+check_mails() { # FOLDER
+    local i name text there
+    while read -r _ i name; do
+        content "$i"
+        [ -e "$1/$name" ] || broken "mail $i was delivered and is not there"
+        there=$(<"$1/$name")
+        [ "$there" = "$text" ] || broken "mail $i was delivered and is not whole: ${#there} bytes of ${#text}"
+    done <"$FLASHEMU_MARKS"
+}
+check_safecat() { check_mails new; }
+check_mdeliver() { check_mails box/new; }
+
+write_where() { printf '%s\n' '/mnt/copies 0 0x4000' '/mnt/copies 0x4000 0x4000' >/run/copies; }
+run_fw_setenv() {
+    local i
+    write_where && head -c 32768 /dev/zero >copies && : >/run/default || return 1
+    fw_setenv -c /run/copies -f /run/default n 0 && sync && mark "version 0" || return 1
+    for ((i = 1; i <= mails; i++)); do
+        fw_setenv -c /run/copies n $i && mark "version $i" || return 1
+    done
+}
+check_fw_setenv() {
+    local n='' told
+    while read -r _ n; do :; done <"$FLASHEMU_MARKS"
+    [ -n "$n" ] || return 0
+    write_where
+    told=$(fw_printenv -c /run/copies -n n 2>&1)
+    [[ $told =~ ^[0-9]+$ && $told -ge $n ]] || broken "version $n was set, and there is '$told'"
+}
+
+run_tdb() {
+    local i
+    printf 'create base.tdb\nquit\n' | tdbtool >/dev/null && sync && mark "row 0" || return 1
+    for ((i = 1; i <= mails; i++)); do
+        content $i
+        printf '%s\n' "transaction_start" "store row$i ${text:0:800}" "store last $i" transaction_commit quit |
+            tdbtool base.tdb >/dev/null && mark "row $i" || return 1
+    done
+}
+check_tdb() {
+    local n='' told last
+    while read -r _ n; do :; done <"$FLASHEMU_MARKS"
+    [ -n "$n" ] || return 0
+    told=$(printf 'check\nquit\n' | tdbtool base.tdb 2>&1)
+    case $told in *"Database integrity is OK"*) ;; *) broken "the database is not whole: ${told//$'\n'/; }" ;; esac
+    last=$(printf 'dump\nquit\n' | tdbtool base.tdb 2>&1 | grep -c '^row')
+    [ "$last" -ge "$n" ] || broken "row $n was committed, and there are $last"
+}
+
+"$1_$2"
