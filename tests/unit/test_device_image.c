@@ -9,6 +9,7 @@
 
 #include "ftl/ftl.h"
 #include "store/image.h"
+#include "store/image_extra.h"
 #include "store/store.h"
 
 #include <errno.h>
@@ -233,6 +234,45 @@ static void test_device_image_of_another_strategy(void **state)
     fe_profile_fini(&q);
 }
 
+/* The entries of the write cache are a ring, so their numbers rise from the oldest one on. */
+static void test_device_image_with_a_cache_out_of_turn(void **state)
+{
+    static const struct {
+        uint64_t order[4]; /* 0: the entry is empty */
+        int r;
+    } CASES[] = {
+        {{1, 2, 3, 0}, 0},
+        {{1, 0, 3, 0}, 0}, /* one has been trimmed */
+        {{3, 0, 1, 2}, 0}, /* from the third one around the end */
+        {{1, 2, 3, 4}, 0},
+        {{1, 9, 5, 0}, -EIO}, /* the next one behind the newest */
+        {{1, 9, 0, 5}, -EIO},
+        {{5, 1, 9, 6}, -EIO},
+    };
+    static const uint8_t bytes[2048];
+    static const char *const cache[] = {"cache.size=8K"};
+    struct fe_profile p = make_profile("page", cache, 1);
+    struct fe_err err;
+    (void)state;
+    for (size_t c = 0; c < sizeof CASES / sizeof CASES[0]; c++) {
+        struct fe_store *s;
+        unlink(path);
+        assert_int_equal(open_image(&p, &err), 0); /* makes it */
+        if (fe_store_image_open(&s, &(struct fe_store_file){.path = path}, &err) < 0)
+            fail_msg("%s", err.text);
+        for (uint32_t i = 0; i < 4; i++)
+            if (CASES[c].order[i])
+                fe_store_entry_put(s, i,
+                                   &(struct fe_store_entry){CASES[c].order[i], 1, 40 + i}, 0, 512,
+                                   bytes);
+        fe_store_destroy(s);
+        assert_int_equal(open_image(&p, &err), CASES[c].r);
+        if (CASES[c].r < 0)
+            assert_non_null(strstr(err.text, "is not in its turn"));
+    }
+    fe_profile_fini(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -242,6 +282,7 @@ int main(void)
         cmocka_unit_test(test_device_image_made_without_spares),
         cmocka_unit_test(test_device_image_of_a_crashed_host_keeps_its_note),
         cmocka_unit_test(test_device_image_of_another_strategy),
+        cmocka_unit_test(test_device_image_with_a_cache_out_of_turn),
     };
     snprintf(path, sizeof path, "/tmp/flashemu-device-image-%d.img", (int)getpid());
     int r = cmocka_run_group_tests_name("device_image", tests, NULL, NULL);
