@@ -3,11 +3,13 @@
 """flashemu-lab crash --fs, without a machine: the disk that becomes one state after the other, what
 the checks of FAT say, and mistakes.  tests/vm/test_cuts.sh has the rest."""
 
+import dataclasses
 import os
 import random
 import shutil
 import subprocess
 import sys
+from argparse import Namespace
 from pathlib import Path
 
 from flashemu_lab_bench import LAB, bad
@@ -69,6 +71,49 @@ def test_a_full_disk_is_no_fault_of_the_filesystem():
                 assert refused and str(e).startswith("here: No space left on device, so nobody"), e
     finally:
         os.statvfs = real
+
+
+def test_a_work_is_recorded_in_the_time_of_the_device():
+    """Without a kernel: what the guest is given, what is kept of it, and what is said if it fails."""
+    from flashemu_lab.core.errors import LabError
+    from flashemu_lab.crash import mounted, work
+    seen = []
+
+    class Played:
+        def live(self, life, folder):
+            seen.append(life)
+            (folder / "trace").write_text("# flashemu trace 1\n5 write 0 4096 done=9\n# end\n")
+            (folder / "log").touch()
+            code = 7 if life.seed == 8 else 0
+            output = "kernel 9.9\nFAIL: mount: no\n" if life.seed == 8 else "kernel 9.9\nsaid\n"
+            return Namespace(code=code, output=output, trace=folder / "trace")
+
+    class Described:
+        def canonical(self, profile, keys):
+            assert profile == "ssd-page" and keys == ("cache.size=64K",)
+
+    kept, mounted.timed_if_wanted = mounted.timed_if_wanted, lambda tool: Played()
+    try:
+        made = work.Work("ssd-page", ("cache.size=64K", "size=64M"), 7, "echo 'a b'", "true", "ext4",
+                         "data=journal", ("/x/y",))
+        mounted.record_mounted(made, Path("kept"), Described(), 9.0)
+        life, = seen
+        assert (life.profile, life.overrides, life.seed) == ("ssd-page", ("cache.size=64K",), 7)
+        assert life.server == ("flush=always", "size=64M",
+                               "trace-data=" + os.path.abspath("kept/data"))
+        assert life.filesystem == "none" and life.limit_s == 9.0 and Path("/x/y") in life.files
+        assert "RUN='echo '\"'\"'a b'\"'\"''" in life.script and "FLASHEMU_SEED=7" in life.script
+        assert "cuts.sh record ext4 data=journal" in life.script
+        again = work.Recording.load(Path("kept"))
+        assert again.work == made and again.kernel == "9.9, in the device's time"
+        assert work.read_trace(again.trace)[0][0].done == 9
+        try:
+            mounted.record_mounted(dataclasses.replace(made, seed=8), Path("failed"), Described(), 9.0)
+            raise AssertionError("it has failed")
+        except LabError as e:
+            assert str(e) == "the work on ext4 was not recorded: mount: no", e
+    finally:
+        mounted.timed_if_wanted = kept
 
 
 def said(kind, text):

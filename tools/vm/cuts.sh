@@ -3,7 +3,8 @@
 # `flashemu-lab crash --fs`.  It runs in the guest:
 #
 #   cuts.sh record FILESYSTEM [MOUNT-OPTIONS]      on the device at $NBD_PORT: makes the filesystem,
-#                                                  mounts it, and runs $RUN there; its exit code
+#                                                  mounts it, and runs $RUN there; its exit code.
+#                                                  Its first line is "kernel VERSION"
 #   cuts.sh judge FILESYSTEM [MOUNT-OPTIONS]       judges states, as long as somebody asks
 #
 # A judge has one disk, $VM_DISK, whose content the host changes while nobody has it open here.  The
@@ -114,6 +115,7 @@ strange_option() {
 
 record() {
     local dev code=0
+    echo "kernel $(uname -r)"
     dev=$(attach "$NBD_PORT") || exit 1
     make_fs "$dev" >$here/log 2>&1 || fail "mkfs: $(grep . $here/log | tail -n 1)"
     sync "$dev" || fail "the new filesystem cannot be flushed"

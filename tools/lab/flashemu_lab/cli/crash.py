@@ -206,7 +206,7 @@ def _record_one(arguments: argparse.Namespace, tool: Tool, made: work.Work,
             if not output:
                 place = kept / found.numbers["recording"]
                 shutil.rmtree(place, ignore_errors=True)
-                recording = work.Recording(folder.rename(place), made)
+                recording = work.Recording(folder.rename(place), made, recording.kernel)
             return _tell(arguments, tool, _judge(arguments, tool, recording, found))
     finally:
         if not output:

@@ -36,7 +36,7 @@ def job_(arguments: argparse.Namespace) -> int:
         job.check_comparable(base, lives)
     if arguments.output:
         can_write(arguments.output)
-    found, failed = _run(lives, Tool())
+    found, failed = _run(lives, Tool(), arguments.verbose)
     text = json.dumps(found, indent=1) + "\n"
     if arguments.output:
         write_whole(arguments.output, text)
@@ -53,8 +53,9 @@ def _compared(first: list[Json], second: list[Json], to: TextIO | None = None) -
     return int(told.longer)
 
 
-def _run(lives: list[Life], tool: Tool) -> tuple[list[Json], bool]:
-    """The figures of these lives, and whether a script has failed, of which the output is said."""
+def _run(lives: list[Life], tool: Tool, verbose: bool) -> tuple[list[Json], bool]:
+    """The figures of these lives, and whether a script has failed.  Its output is said then, or
+    always."""
     timed, note, found = Timed(tool), Note(), []
     failed = False
     try:
@@ -63,8 +64,8 @@ def _run(lives: list[Life], tool: Tool) -> tuple[list[Json], bool]:
             with tempfile.TemporaryDirectory(prefix="flashemu-job.") as folder:
                 lived = timed.live(life, Path(folder))
                 found.append(job.figures(life, lived))
-            if lived.code:
-                failed = True
+            failed |= lived.code != 0
+            if verbose or lived.code:
                 sys.stderr.write(lived.output)
     finally:
         note.end()
@@ -77,13 +78,13 @@ def _lives(arguments: argparse.Namespace) -> list[Life]:
         raise LabError("job needs a script or -- CMD, and --on PROFILE; "
                        "or --compare A.json B.json")
     for file in arguments.file:
-        if not file.is_file():
+        if not file.exists():
             raise LabError(f"{file}: no such file")
     think = _think(arguments.think)
     return [Life(profile=str(Path(on).absolute()) if "/" in on else on,
                  overrides=tuple(arguments.set), script=script, files=tuple(arguments.file),
                  filesystem=arguments.fs, mkfs=arguments.mkfs, mount=arguments.mount, seed=seed,
-                 think_ns=think, limit_s=arguments.timeout)
+                 think_ns=think, limit_s=arguments.timeout, memory_mib=arguments.mem)
             for on in arguments.on
             for seed in range(arguments.seed, arguments.seed + arguments.seeds)]
 

@@ -331,6 +331,10 @@ def _add_job(add: Add) -> None:
                    help="run it with so many seeds, from --seed on (1)")
     c.add_argument("--timeout", metavar="S", type=number(1, 86400), default=600,
                    help="seconds of this machine for each run (600)")
+    c.add_argument("--mem", metavar="MIB", type=number(128, 65536), default=512,
+                   help="the guest's memory (512)")
+    c.add_argument("--verbose", action="store_true",
+                   help="say on standard error what the script has said")
     c.add_argument("--compare", metavar=("A.json", "B.json"), nargs=2, type=Path,
                    help="say whether the jobs of these files take the same time")
     c.add_argument("--against", metavar="BASE.json", type=Path,

@@ -197,7 +197,8 @@ def _members(judged: Judged) -> Json:
     return {
         "format": _FORMAT, "kind": "cuts", "program": judged.program, "profile": work.profile,
         "settings": list(work.settings), "seed": work.seed, "run": work.run, "check": work.check,
-        "fs": work.fs or None, "mount": work.mount or None, "notes": notes_of(judged),
+        "fs": work.fs or None, "mount": work.mount or None,
+        "kernel": judged.recording.kernel or None, "notes": notes_of(judged),
         "recording": judged.found.numbers["recording"], "conclusion": sentences(judged),
         "numbers": {key: value for key, value in judged.found.numbers.items()
                     if isinstance(value, int) and key != "seed"},

@@ -17,6 +17,8 @@ from __future__ import annotations
 import errno
 import os
 import re
+import shlex
+import shutil
 import socket
 import subprocess
 import tempfile
@@ -29,6 +31,7 @@ from typing import Iterator
 from ..core.errors import LabError
 from ..core.files import make_folder
 from ..kernel import machine
+from ..kernel.timed import Life, Timed, timed_if_wanted
 from ..runs.program import Tool
 from .checks import CANNOT_TELL, Told
 from .work import Mark, Recording, Work
@@ -65,16 +68,58 @@ def record_mounted(work: Work, folder: Path, tool: Tool, timeout_s: float) -> Re
     make_folder(folder)
     recording = Recording(folder, work)
     scripts = machine.find_scripts("cuts.sh")
-    machine.check_programs()
+    timed = timed_if_wanted(tool)
     tool.canonical(work.profile, work.keys())
-    for _ in range(machine.BOOTS):
-        code, last = _record_once(recording, scripts, tool, timeout_s)
-        if code != machine.DIED:
-            break
+    if timed:
+        code, last = _record_timed(recording, scripts, timed, timeout_s)
+    else:
+        machine.check_programs()
+        code, last = _record_often(recording, scripts, tool, timeout_s)
     if code:
         raise LabError(f"the work on {work.fs} was not recorded: {last}")
     recording.save()
     return recording
+
+
+def _record_timed(recording: Recording, scripts: Path, timed: Timed,
+                  timeout_s: float) -> tuple[int, str]:
+    """The same with a kernel in the device's time, whose timers have their real values."""
+    work = recording.work
+    script = ("export BASH_ENV=/root/functions.sh NBD_PORT=0 "
+              f"RUN={shlex.quote(work.run)} FLASHEMU_SEED={work.seed}\n"
+              f"exec bash /root/cuts.sh record {work.fs} {shlex.quote(work.mount)}\n")
+    files = (*(scripts / name for name in ("guest.sh", "cuts.sh", "works.sh",
+                                           "timed/functions.sh")), *map(Path, work.files))
+    others = tuple(word for word in work.settings if word not in work.keys())
+    life = Life(work.profile, work.keys(), script, files, filesystem="none", seed=work.seed,
+                limit_s=timeout_s, server=("flush=always", *others,
+                                           f"trace-data={recording.data.absolute()}"))
+    with tempfile.TemporaryDirectory(prefix="flashemu-crash.") as name:
+        lived = timed.live(life, Path(name))
+        shutil.move(lived.trace, recording.trace)
+        recording.check_end((Path(name) / "log").read_text(encoding="utf-8", errors="replace"))
+    return lived.code, _heard(recording, lived.output.splitlines(), lived.code,
+                              ", in the device's time")
+
+
+def _record_often(recording: Recording, scripts: Path, tool: Tool,
+                  timeout_s: float) -> tuple[int, str]:
+    """Boots again if the kernel dies, which says nothing about the work."""
+    code, last = machine.DIED, ""
+    for _ in range(machine.BOOTS):
+        if code == machine.DIED:
+            code, last = _record_once(recording, scripts, tool, timeout_s)
+    return code, last
+
+
+def _heard(recording: Recording, lines: list[str], code: int, where: str = "") -> str:
+    """Keeps which kernel it was, and returns the last words."""
+    versions = [line for line in lines if line.startswith("kernel ")]
+    if versions:
+        recording.kernel = versions[0].removeprefix("kernel ") + where
+        lines.remove(versions[0])
+    return lines[-1].removeprefix("FAIL: ") if lines else \
+        f"the command ended with exit code {code}"
 
 
 def _record_once(recording: Recording, scripts: Path, tool: Tool,
@@ -102,8 +147,7 @@ def _record_once(recording: Recording, scripts: Path, tool: Tool,
         finally:
             server.end()
         recording.check_end((place / "log").read_text(encoding="utf-8", errors="replace"))
-    return code, lines[-1].removeprefix("FAIL: ") if lines else \
-        f"the command ended with exit code {code}"
+    return code, _heard(recording, lines, code)
 
 
 # --- a file that becomes another one ---

@@ -89,10 +89,13 @@ class Work:
 
 
 class Recording:
-    """A recording that is in a folder."""
+    """A recording that is in a folder.
 
-    def __init__(self, folder: Path, work: Work) -> None:
-        self.folder, self.work = folder, work
+    kernel  which one had the filesystem; "" if there is none
+    """
+
+    def __init__(self, folder: Path, work: Work, kernel: str = "") -> None:
+        self.folder, self.work, self.kernel = folder, work, kernel
         self.trace, self.data = folder / "trace", folder / "data"
 
     @staticmethod
@@ -107,12 +110,16 @@ class Recording:
             raise LabError(f"{path}: {reason}; a recording is made with --run CMD") from None
         if form != _FORMAT:
             raise LabError(f"{path}: format is {shown(form)}; allowed: {_FORMAT}")
-        return Recording(folder, record(Work, members, str(path)))
+        kernel = members.pop("kernel", "")
+        if not isinstance(kernel, str):
+            raise LabError(f"{path}: kernel is {shown(kernel)}; allowed: a text")
+        return Recording(folder, record(Work, members, str(path)), kernel)
 
     def save(self) -> None:
         """Writes what says which device and command it was."""
         write_whole(self.folder / "work.json",
-                    json.dumps({"format": _FORMAT, **asdict(self.work)}, indent=1) + "\n")
+                    json.dumps({"format": _FORMAT, "kernel": self.kernel, **asdict(self.work)},
+                               indent=1) + "\n")
 
     def check_end(self, said: str) -> None:
         """LabError, with the server's message in what it has said, if requests are missing at the

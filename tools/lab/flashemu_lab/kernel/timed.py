@@ -44,7 +44,7 @@ class Life:
     kernel's timers are when the script begins.
 
     script     what bash runs in it, with /mnt mounted and the device in $DEV
-    files      for the guest, in /root
+    files      and folders for the guest, in /root
     filesystem of choices.FILESYSTEMS
     think_ns   what each system call costs
     limit_s    of this machine's time
@@ -156,7 +156,10 @@ class Timed:
         shutil.copy(self._mark, tree / "vm/mark")
         (tree / "root").mkdir()
         for path in life.files:
-            shutil.copy(path, tree / "root" / path.name)
+            if path.is_dir():
+                shutil.copytree(path, tree / "root" / path.name)
+            else:
+                shutil.copy(path, tree / "root" / path.name)
         names = sorted(str(p.relative_to(tree)) for p in tree.rglob("*"))
         for name in names:
             os.utime(tree / name, (DATE_NS // 10**9, DATE_NS // 10**9))
