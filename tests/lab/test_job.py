@@ -8,6 +8,7 @@ import io
 import json
 import os
 import random
+import subprocess
 from pathlib import Path
 
 from flashemu_lab_bench import TOP, lab, timed_kernel_is_missing
@@ -263,6 +264,35 @@ def test_a_guest_sees_no_host():
     assert "." in lines and ".." in lines and lines[-1] == "whole", lines
     assert any("'/programs'" in line for line in lines), lines
     assert json.loads(Path("seen.json").read_text())[0]["marks"][0]["name"] == "seen"
+
+
+def serve(*words):
+    """tools/vm/serve with this kernel: exit code and what it prints."""
+    done = subprocess.run([os.path.join(TOP, "tools/vm/serve"), *words], stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8", check=False,
+                          env={**os.environ, "FLASHEMU_VM_ENGINE": "timed"})
+    return done.returncode, done.stdout
+
+
+def test_serve():
+    """It does what it can in the time of the device, and refuses the rest."""
+    Path("s.sh").write_text("dev=$(attach $NBD_PORT); echo $dev $1 $A $TIMERS; cat beside\n"
+                            "ctl $CTL_PORT '{\"cmd\":\"get\",\"args\":[\"link.type\"]}' | json value\n"
+                            "mark there; exit 9\n")
+    Path("beside").write_text("beside\n")
+    for words, said in ((["time-scale=2", "--", "s.sh"], "time-scale=2: not with FLASHEMU_VM"),
+                        (["clock=virtual", "--", "none.sh"], "none.sh: no such script")):
+        code, out = serve("--", "profile=transcend8g", *words)
+        assert code == 2 and said in out and out.count("\n") == 1, out
+    code, out = serve("--disk", "x", "--", "profile=transcend8g", "--", "s.sh")
+    assert code == 2 and "--disk: not with FLASHEMU_VM_ENGINE=timed" in out, out
+    missing = timed_kernel_is_missing()
+    if missing:
+        print("skipped: a kernel in the device's time:", missing)
+        return
+    code, out = serve("--file", "beside:/vm/script/beside", "--env", "A=a b", "--needs", "exfat", "--",
+                      "profile=transcend8g", "link.type=none", "clock=virtual", "seed=3", "--", "s.sh", "1 2")
+    assert code == 1 and out.splitlines() == ["/dev/vda 1 2 a b real", "beside", "none"], (code, out)
 
 
 def test_which_kernel_is_wanted():

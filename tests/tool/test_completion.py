@@ -226,7 +226,7 @@ def test_words_that_only_a_help_lists():
     stick = write("socket", "")
     assert set(offered("ctl", stick, "")) >= {"stats", "set", "power-cut", "events", "quit"}
     assert offered("ctl", stick, "power") == ["power-cut", "power-on"]
-    assert offered("verify", "ideal", "--kernel", "") == ["auto", "vm", "host", "none"]
+    assert offered("verify", "ideal", "--kernel", "") == ["auto", "timed", "vm", "host", "none"]
 
 
 def test_unknown_commands_have_nothing():

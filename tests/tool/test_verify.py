@@ -200,6 +200,46 @@ def test_a_virtual_machine_that_cannot_be_made():
     assert machine.why_not("vm").startswith("no virtual machine: "), machine.why_not("vm")
 
 
+SERVES = """#!/bin/sh
+echo "kernel 9.9 ${FLASHEMU_VM_ENGINE-}"
+echo hdparm-t figure=31000000
+"""
+
+
+def test_a_kernel_in_the_time_of_the_device():
+    """It is taken where it has been built, unless the environment or --dilate says otherwise; each row
+    says which kernel it was."""
+    machine = Machine()
+    os.mkdir("scripts/timed")
+    os.unlink("scripts/prepare")
+
+    def script(name, text):
+        write("scripts/" + name, text)
+        os.chmod("scripts/" + name, 0o755)
+
+    def taken(*args, **env):
+        env = dict({"FLASHEMU_VM_ENGINE": ""}, **machine.env, **env)
+        row = json.loads(call("verify", "card.ini", "--json", *args, env=env)[1])["rows"][0]
+        return row["kernel"] or row["reason"]
+
+    script("prepare", "#!/bin/sh\n")
+    script("serve", SERVES)
+    assert taken() == "9.9 ", "it has not been built"
+    assert taken("--kernel", "timed").startswith("no kernel in the device's time"), taken()
+    script("timed/kernel", '#!/bin/sh\n[ "$1" = --check ]\n')
+    assert taken() == taken("--kernel", "timed") == "9.9 timed"
+    assert taken(FLASHEMU_VM_ENGINE="auto") == "9.9 timed"
+    assert taken(FLASHEMU_VM_ENGINE="tcg") == "9.9 tcg"
+    assert taken("--kernel", "timed", FLASHEMU_VM_ENGINE="uml") == "9.9 timed"
+    assert taken("--kernel", "vm") == taken("--dilate", "3") == "9.9 "
+    assert taken("--kernel", "timed", "--dilate", "3").startswith("--dilate: a kernel in the device's")
+    code, out, _ = call("verify", "card.ini", env=machine.env)
+    assert code == 0 and out.count("  kernel 9.9 timed\n") == 1, out
+    script("timed/kernel", "#!/bin/sh\necho vm: none; exit 1\n")
+    assert taken("--kernel", "timed") == "no kernel in the device's time: vm: none"
+    assert taken() == "9.9 "
+
+
 def alive(pid):
     """Whether a process exists and is no zombie."""
     try:

@@ -478,6 +478,9 @@ limit_requests() {
 
 modprobe fuse 2>/dev/null || :
 [ "${BASH_SOURCE[0]}" = "$0" ] || return 0 # record.sh takes the functions only
+where=''
+[ "${TIMERS-}" != real ] || where=", in the device's time"
+echo "kernel $(uname -r)$where"
 dev=$(attach "$NBD_PORT")
 limit_requests
 for step; do

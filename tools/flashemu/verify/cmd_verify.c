@@ -41,8 +41,9 @@ static const char verify_help[] =
     "  --force              replaces FILE whatever it is, except an input\n"
     "  --dry-run            prints the published figures and measures nothing\n"
     "  --list               prints the procedures, and where each of them runs\n"
-    "  --kernel WAY         where to run filesystems and tools: vm, host (needs root),\n"
-    "                       none, or auto (the first one that works)\n"
+    "  --kernel WAY         where to run filesystems and tools: timed (a kernel in the time of\n"
+    "                       the device, if it has been built), vm, host (needs root), none,\n"
+    "                       or auto (the first one that works)\n"
     "  --dilate R           with a kernel: wait R times as long as the device needs, and\n"
     "                       take the times from the kernel instead of the device\n"
     "  --seed N             of the device's randomness (1)\n"
@@ -338,7 +339,7 @@ static int parse_command(struct command *c, int *argc, char **argv, int *ret_cod
     const struct tool_option options[] = {
         {"json", 0, &c->json, NULL},       {"all", 0, &c->all, NULL},
         {"quick", 0, &c->quick, NULL},     {"list", 0, &c->list, NULL},
-        {"verbose", 0, &c->verbose, NULL}, {"kernel=auto vm host none", 0, NULL, &c->kernel},
+        {"verbose", 0, &c->verbose, NULL}, {"kernel=" VERIFY_KERNELS, 0, NULL, &c->kernel},
         {"dilate", 0, NULL, &c->dilate},   {"seed", 0, NULL, &c->seed_text},
         {"dry-run", 0, &c->dry, NULL},     {"against=FILE", 0, NULL, &c->against},
         {"sets=FILE", 0, NULL, &c->sets},  {"class", 0, &c->class, NULL},
@@ -459,8 +460,8 @@ int cmd_verify(int argc, char **argv)
         if (!c.profiles || !c.of_page)
             code = tool_error("out of memory");
         else if (!verify_kernel_init(&c.k, c.dry || c.against || c.class ? "none" : kernel))
-            code = tool_error("--kernel %s: %sallowed are auto vm host none", kernel,
-                              fe_guess_word(kernel, strlen(kernel), "auto vm host none", guess));
+            code = tool_error("--kernel %s: %sallowed are " VERIFY_KERNELS, kernel,
+                              fe_guess_word(kernel, strlen(kernel), VERIFY_KERNELS, guess));
         else
             code = run_with_page(&c, argv);
         json_decref(c.of_page);

@@ -8,7 +8,9 @@
  *                           '-----> run --> qemu: story.sh STEP  --,
  *             <------- "PROCEDURE figure=NUMBER KEY=NUMBER..." <---'
  *
- * Instead of qemu it may be User Mode Linux that runs the kernel.  The environment has the choice.
+ * Instead of qemu it may be User Mode Linux that runs the kernel.  The environment has the choice.  If
+ * the kernel that lives in the time of the device has been built (tools/vm/timed), `serve` runs the step
+ * there, with the kernel's timers at their real values.
  *
  * The clock is virtual, and the figures come from the device's statistics.  So the time that the
  * machine itself needs does not count, and nothing waits.  The server has only one thread, so
@@ -140,25 +142,49 @@ static void child_stop(struct child *c)
 
 /* --- what this machine has --- */
 
-static bool vm_can(const struct verify_kernel *k, char *why, size_t size)
+static bool can(const struct verify_kernel *k, const char *script, const char *what, char *why,
+                size_t size)
 {
-    char prepare[600];
-    char *argv[] = {prepare, (char *)"--check", NULL};
+    char path[600];
+    char *argv[] = {path, (char *)"--check", NULL};
     struct child c;
 
-    snprintf(prepare, sizeof prepare, "%s/prepare", k->scripts);
-    snprintf(why, size, "no virtual machine");
+    snprintf(path, sizeof path, "%s/%s", k->scripts, script);
+    snprintf(why, size, "%s", what);
     if (child_start(&c, argv, NULL) < 0)
         return false;
     for (int r; (r = child_line(&c, 1000)) >= 0;) {
         if (r > 0)
-            snprintf(why, size, "no virtual machine: %.120s", c.line);
+            snprintf(why, size, "%s: %.120s", what, c.line);
         if (verify_stopped()) {
             child_stop(&c);
             break;
         }
     }
     return child_wait(&c) == 0;
+}
+
+static bool vm_can(const struct verify_kernel *k, char *why, size_t size)
+{
+    return can(k, "prepare", "no virtual machine", why, size);
+}
+
+/* Its programs are those of the virtual machine. */
+static bool timed_can(const struct verify_kernel *k, char *why, size_t size)
+{
+    if (!k->dilate)
+        return can(k, "timed/kernel", "no kernel in the device's time", why, size) &&
+               vm_can(k, why, size);
+    snprintf(why, size, "--dilate: a kernel in the device's time has no other");
+    return false;
+}
+
+/* Whether the environment leaves the choice of the engine. */
+static bool any_engine(void)
+{
+    const char *engine = getenv("FLASHEMU_VM_ENGINE");
+    return !engine || strcmp(engine, "") == 0 || strcmp(engine, "auto") == 0 ||
+           strcmp(engine, "timed") == 0;
 }
 
 static enum verify_way host_can(char *why, size_t size)
@@ -174,10 +200,25 @@ static enum verify_way host_can(char *why, size_t size)
     return VERIFY_WAY_NONE;
 }
 
-bool verify_kernel_init(struct verify_kernel *k, const char *wish)
+static enum verify_way choose(struct verify_kernel *k, const char *wish)
 {
     bool automatic = strcmp(wish, "auto") == 0;
-    char vm[160] = "", host[100] = "";
+    char timed[160] = "", vm[160] = "", host[100] = "";
+    enum verify_way way = VERIFY_WAY_NONE;
+
+    if (strcmp(wish, "timed") == 0 || (automatic && any_engine()))
+        way = timed_can(k, timed, sizeof timed) ? VERIFY_WAY_TIMED : VERIFY_WAY_NONE;
+    if (way == VERIFY_WAY_NONE && (automatic || strcmp(wish, "vm") == 0))
+        way = vm_can(k, vm, sizeof vm) ? VERIFY_WAY_VM : VERIFY_WAY_NONE;
+    if (way == VERIFY_WAY_NONE && (automatic || strcmp(wish, "host") == 0))
+        way = host_can(host, sizeof host);
+    const char *first = automatic || vm[0] ? vm : timed;
+    snprintf(k->why, sizeof k->why, "%.120s%s%.70s", first, first[0] && host[0] ? "; " : "", host);
+    return way;
+}
+
+bool verify_kernel_init(struct verify_kernel *k, const char *wish)
+{
     const char *plugin = NULL;
 
     k->way = VERIFY_WAY_NONE;
@@ -185,7 +226,8 @@ bool verify_kernel_init(struct verify_kernel *k, const char *wish)
         snprintf(k->why, sizeof k->why, "--kernel none");
         return true;
     }
-    if (!automatic && strcmp(wish, "vm") != 0 && strcmp(wish, "host") != 0)
+    if (strcmp(wish, "auto") != 0 && strcmp(wish, "timed") != 0 && strcmp(wish, "vm") != 0 &&
+        strcmp(wish, "host") != 0)
         return false;
     if (!scripts_find(k->scripts, sizeof k->scripts, &plugin)) {
         snprintf(k->why, sizeof k->why, "no scripts in %.120s ($FLASHEMU_SCRIPTS)", k->scripts);
@@ -196,11 +238,7 @@ bool verify_kernel_init(struct verify_kernel *k, const char *wish)
     } else if (!scripts_in_path("nbdkit")) {
         snprintf(k->why, sizeof k->why, "no nbdkit");
     } else {
-        if (strcmp(wish, "host") != 0 && vm_can(k, vm, sizeof vm))
-            k->way = VERIFY_WAY_VM;
-        else if (strcmp(wish, "vm") != 0)
-            k->way = host_can(host, sizeof host);
-        snprintf(k->why, sizeof k->why, "%.120s%s%.70s", vm, vm[0] && host[0] ? "; " : "", host);
+        k->way = choose(k, wish);
     }
     return true;
 }
@@ -232,8 +270,12 @@ static const char *const job_files[] = {"hdtune.fio", "atto.fio", NULL};
 
 static void make_words(struct words *w, const struct verify_kernel *k, const struct verify_run *run)
 {
-    bool vm = k->way == VERIFY_WAY_VM;
+    bool vm = k->way == VERIFY_WAY_VM || k->way == VERIFY_WAY_TIMED;
 
+    if (k->way == VERIFY_WAY_TIMED) {
+        add_word(w, "env");
+        add_word(w, "FLASHEMU_VM_ENGINE=timed");
+    }
     if (!vm) {
         add_word(w, "env");
         add_word(w, "FLASHEMU_THREADS=%s", k->dilate ? "16" : "1");
@@ -319,8 +361,12 @@ static void read_figures(struct child *c, const struct verify_kernel *k, struct 
             return;
         if (r > 0 && k->verbose)
             fprintf(stderr, "%s\n", c->line);
-        if (r > 0 && !verify_take_line(run, c->line) && c->line[0])
+        if (r > 0 && strncmp(c->line, "kernel ", 7) == 0) {
+            for (size_t i = 0; i < run->n_rows; i++)
+                snprintf(run->rows[i]->kernel, sizeof run->rows[i]->kernel, "%.63s", c->line + 7);
+        } else if (r > 0 && !verify_take_line(run, c->line) && c->line[0]) {
             snprintf(last, size, "%.140s", c->line);
+        }
         if (k->progress)
             fprintf(stderr, "\r%s: %s, %" PRIu64 " s\033[K", run->profile->name,
                     run->procedure->experiment, seconds_now() - started);

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Experiments of `verify` that need a kernel: a virtual machine, or this machine's own with an nbd
- * module or a loop device.
+ * Experiments of `verify` that need a kernel: one that lives in the time of the device, a virtual
+ * machine, or this machine's own with an nbd module or a loop device.
  */
 #pragma once
 
 #include "verify/verify.h"
 
-enum verify_way { VERIFY_WAY_NONE, VERIFY_WAY_VM, VERIFY_WAY_NBD, VERIFY_WAY_LOOP };
+enum verify_way {
+    VERIFY_WAY_NONE, VERIFY_WAY_TIMED, VERIFY_WAY_VM, VERIFY_WAY_NBD, VERIFY_WAY_LOOP
+};
 
 struct verify_kernel {
     enum verify_way way;
@@ -20,8 +22,11 @@ struct verify_kernel {
     bool progress, verbose;
 };
 
-/* Finds the scripts, and finds out what this machine can do.  wish is "auto", "vm", "host" or
- * "none"; the result is false for any other text. */
+/* What wish may be, with blanks between the words. */
+#define VERIFY_KERNELS "auto timed vm host none"
+
+/* Finds the scripts, and finds out what this machine can do; k->dilate says what it must.  The result is
+ * false if the wish is none of the words. */
 bool verify_kernel_init(struct verify_kernel *k, const char *wish);
 
 /* Runs the experiment as a step of story.sh, which gives the rows their figures.  Returns 0,

@@ -185,6 +185,18 @@ static void print_row(const struct verify_row *row)
         printf("      note: %s\n", f->note);
 }
 
+/* Each kernel that has measured something. */
+static void print_kernels(const struct verify_plan *plan)
+{
+    for (size_t i = 0; i < plan->n_rows; i++) {
+        size_t j = 0;
+        while (strcmp(plan->rows[j].kernel, plan->rows[i].kernel) != 0)
+            j++;
+        if (j == i && plan->rows[i].kernel[0])
+            printf("  kernel %s\n", plan->rows[i].kernel);
+    }
+}
+
 void verify_print(const struct verify_plan *plan)
 {
     struct summary s = sum_up(plan);
@@ -198,6 +210,7 @@ void verify_print(const struct verify_plan *plan)
             print_row(&plan->rows[i]);
     printf("  %u ok, %u off, %u known, %u skipped, %u failed, %u left out\n", s.ok, s.off, s.known,
            s.skipped, s.failed, s.left_out);
+    print_kernels(plan);
     if (measured)
         printf("  mean error %.1f %%, largest %.1f %%\n", s.mean, s.largest);
     if (s.pairs)
@@ -218,6 +231,8 @@ static json_t *row_json(const struct verify_row *row)
     json_object_set_new(o, "measured", done ? json_real(in_unit(f, row->measured)) : json_null());
     json_object_set_new(o, "error_percent", done ? json_real(verify_error(row)) : json_null());
     json_object_set_new(o, "reason", why ? fe_json_text(why, strlen(why)) : json_null());
+    json_object_set_new(o, "kernel", row->kernel[0] ? fe_json_text(row->kernel, strlen(row->kernel))
+                                                    : json_null());
     json_object_set_new(o, "note", f->note[0] ? fe_json_text(f->note, strlen(f->note))
                                               : json_null());
     return o;

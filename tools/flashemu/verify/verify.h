@@ -36,6 +36,7 @@ struct verify_row {
     enum verify_state state;
     uint64_t measured; /* in the unit of published.value */
     char why[200];     /* skipped or failed: the reason */
+    char kernel[64];   /* which one has measured it; "": none */
 };
 
 /* One run of an experiment, for the rows of a profile that are its figures. */
