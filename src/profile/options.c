@@ -485,7 +485,7 @@ const struct fe_option fe_options[] = {
      .help = "Time that each write occupies the link besides its data, with and without a queue."},
     {FE_SEC_LINK, "read_buffer", FE_OPT_SIZE, FIELD(link.read_buffer), .max = MIB(1024),
      .zero = "none", .def = "none",
-     .help = "Bytes of a read that the device gathers before it sends the first of them; with none "
+     .help = "Bytes of a read that the device has before it sends the first of them; with none "
              "each page is sent when it has been read."},
     {FE_SEC_LINK, "busy_poll", FE_OPT_TIME, FIELD(link.busy_poll_ns), .max = SEC(10), .def = "0",
      .live = true,

@@ -32,7 +32,7 @@ def _open_text(limit: int | None, tried: bool, order: str) -> str:
     if not tried:
         return ""
     if limit is None:
-        return f"It keeps all units fast that were tried, when they are written {order}."
+        return f"All units that were tried stay fast when they are written {order}."
     if limit == 0:
         return f"It keeps no unit open that is written {order}."
     units = "one unit open that is" if limit == 1 else f"{limit} units open that are"
@@ -48,14 +48,15 @@ def sentences(found: Found) -> list[str]:
                     f"{number(link[1] / 1e6)} MB/s (the line through reads of up to 64 KiB).")
     hidden = found.cache is not None
     if hidden:
-        told.append("It has a write cache, so small writes are seen " +
-                    ("with a flush behind each." if found.seen.flush else
-                     "when more data push them out." if found.seen.push else "at no time."))
+        told.append("It has a write cache, so small writes " +
+                    ("are seen with a flush behind each." if found.seen.flush else
+                     "are seen when more data push them out." if found.seen.push else
+                     "cannot be seen."))
     if unit_crossings.excesses(found.points) or unit_pairs.pairs(found.points):
         told.append(f"The allocation unit is {bytes_text(found.unit)} "
                     f"({unit_size.reason(found.points)})." if found.unit else
-                    "No allocation unit shows: where small writes are does not tell how long they "
-                    "take." + (" Behind this cache, a log that takes all writes may hide it."
+                    "No allocation unit shows: the place of a small write does not change how long "
+                    "it takes." + (" Behind this cache, a log that takes all writes may hide it."
                                if found.seen.push else ""))
     else:
         told += _boundary_texts(found.points)
@@ -145,7 +146,7 @@ def _small_texts(found: Found) -> list[str]:
     zone = behaviour.zone_from(found.points)
     if zone:
         told.append(f"Among the first units, {_units(zone)} written at another rate than the "
-                    "rest: a place for the FAT.")
+                    "others: a place for the FAT.")
     gain = behaviour.fat_gain(found.points)
     if gain and not 0.67 < gain < 1.5:
         told.append(f"Small writes in the first unit are {_times(gain)} as in the middle.")
@@ -163,7 +164,7 @@ def _memory_texts(found: Found) -> list[str]:
     cache, slc, flush = (behaviour.cache_from(found.points), behaviour.slc_from(found.points),
                          behaviour.flush_cost(found.points))
     if cache:
-        told.append(f"After a rest it takes {bytes_text(cache[0])} at {number(cache[1] / 1e6)} "
+        told.append(f"After a pause it takes {bytes_text(cache[0])} at {number(cache[1] / 1e6)} "
                     f"MB/s and goes on at {number(cache[2] / 1e6)} MB/s: a write cache, or a small "
                     "SLC cache.")
     elif any(p.procedure == "fill" for p in found.points):
@@ -178,13 +179,13 @@ def _memory_texts(found: Found) -> list[str]:
                     f"then it takes {number(slc[2] / 1e6)} MB/s: an SLC cache, or free blocks that "
                     "run out.")
         for ns, rate in behaviour.recovered_from(found.points):
-            told.append(f"After {number(ns / 1e9)} s of rest it takes {number(rate / 1e6)} MB/s "
+            told.append(f"After {number(ns / 1e9)} s of pause it takes {number(rate / 1e6)} MB/s "
                         "again.")
     return told
 
 
 def _work_texts(found: Found) -> list[str]:
-    """About requests in flight, and rests."""
+    """About requests in flight, and pauses."""
     told = []
     for op in ("read", "write"):
         depth = behaviour.depth_from(found.points, op)
@@ -193,10 +194,10 @@ def _work_texts(found: Found) -> list[str]:
                         f"With {depth[0]} {op}s in flight it is {_times(depth[1])} as with one.")
     gain = behaviour.rest_gain(found.points)
     if gain and gain > 1.3:
-        told.append(f"After a rest of 10 s, scattered writes are {_times(gain)}: it uses rests to "
+        told.append(f"After a pause of 10 s, scattered writes are {_times(gain)}: it uses pauses to "
                     "clean up" + (", or to empty its cache." if found.cache else "."))
     elif gain:
-        told.append("A rest does not make scattered writes faster.")
+        told.append("A pause does not make scattered writes faster.")
     rates = [p.value for p in found.points if p.procedure == "seq-read"]
     if rates:
         told.append(f"It reads in order at up to {number(max(rates) / 1e6)} MB/s.")
