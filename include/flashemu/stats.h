@@ -86,6 +86,7 @@ struct fe_tally {
     uint64_t bytes_programmed; /* to the chip, without OOB */
     uint64_t failures;    /* failed programs, failed erases and retired blocks; while this does
                            * not change, only fe_device_mark_bad makes a block bad */
+    uint64_t refresh_erases; /* of blocks whose data were moved because bits had flipped */
     uint64_t cuts;
     uint64_t last_cut_ns; /* device time of the last cut; 0 if there was none */
     bool is_on;

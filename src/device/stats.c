@@ -191,6 +191,7 @@ void fe_device_get_tally(const struct fe_device *dev, struct fe_tally *ret)
         .merges_full = f->merges_full,
         .bytes_programmed = n->bytes_programmed,
         .failures = n->program_failures + n->erase_failures + n->retired,
+        .refresh_erases = n->refreshed * dev->medium->geo.planes_ganged,
         .cuts = fe_device_cuts(dev),
         .last_cut_ns = fe_medium_lifetime(dev->medium).last_cut_ns,
         .is_on = fe_device_has_power(dev),

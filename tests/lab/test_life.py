@@ -14,7 +14,7 @@ from flashemu_script import ended, run
 from flashemu_lab.cli import main
 from flashemu_lab.core.errors import LabError
 from flashemu_lab.experiment.theory import greedy
-from flashemu_lab.life import card, lives, steady, told, what_if, works
+from flashemu_lab.life import card, lives, prediction, steady, told, what_if, works
 from flashemu_lab.life.asked import seconds
 from flashemu_lab.life.endurance import Spread, of_cell
 from flashemu_lab.life.lives import Pool
@@ -179,7 +179,14 @@ def test_refresh_of_old_data_counts():
         life = lives.draw(found.pools, found.spares, NONE, 1, 50).quantile(0.5) + found.gained
         assert 0.9 < life / dead["host"]["write"]["bytes"] < 1.1, (rate, life)
         waf.append(found.waf)
+        said = prediction._refreshed({"x": found})
+        assert bool(said) == (rate > 0) == (found.refreshed > 0), (rate, said, found.refreshed)
+        others = [lives.draw(p, found.spares, NONE, 1, 50).quantile(0.5) for p in found.possible[1:]]
+        assert len(others) == (rate > 0) and all(2 < o / life < 4 for o in others), (others, life)
     assert waf[1] > 1.1 * waf[0], waf
+    # The blocks that refresh fills are whole, so what it writes is what it erases.
+    assert abs(found.refreshed / (1 - waf[0] / waf[1]) - 1) < 0.2, (found.refreshed, waf)
+    assert re.match(r"[12]\d % of the erases are of refresh, ", said[0]), said
 
 
 def test_a_host_pauses_as_it_was_recorded():

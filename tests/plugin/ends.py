@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""ends.py [LIE...]: what f3's programs and badblocks make of each way in which a card ends.
+"""ends.py [LIE...]: what f3's programs, badblocks and smartctl make of each way in which a card ends.
 
 Each device is served and attached as a block device, and f3probe writes over it.  Another one gets
 an ext4 that f3write fills while the device lies behind the sectors of the filesystem itself, and
@@ -16,7 +16,7 @@ import tempfile
 from flashemu_server import HANG_S, Server, attached, need, need_attached
 
 LIES = ("none", "lost-write", "misdirected-write:1K", "misdirected-read:1K", "stale-read:16M",
-        "unstable-read", "stuck-read:0", "capacity:32M")
+        "unstable-read", "stuck-read:0", "capacity:32M", "mixed-queue")
 CARD = ["ssd-page", "clock=virtual", "size=64M"]
 
 
@@ -39,6 +39,17 @@ def probed(lie):
     return kind or (found(r"Bad news: ([^\n]*)", out, None) or out.strip().splitlines()[-1])
 
 
+def asked(device):
+    """What smartctl says of the device, as it finds out itself what that is, and as a SCSI disk."""
+    said = []
+    for kind in ([], ["-d", "scsi"]):
+        found = subprocess.run(["smartctl", "-a", *kind, device], stdout=subprocess.PIPE, text=True,
+                               check=False)
+        lines = found.stdout.split("\n\n", 1)[1].splitlines()
+        said.append(f"{lines[0].removeprefix(device + ': ')} (exit {found.returncode})")
+    return "smartctl: " + ", ".join(said)
+
+
 def bad_blocks(lie):
     """How many of the 16384 blocks of 4 KiB are bad for `badblocks -w`, and health after that."""
     with Server(*CARD, "faults.lie=" + lie) as s, attached(s) as device:
@@ -46,7 +57,8 @@ def bad_blocks(lie):
                                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
                                check=False).stdout
         health = s.ctl("health")["emmc"]
-    return f"badblocks: {len(found.split())} bad; life {health['life_time_est_typ_b']}, " \
+        smart = asked(device)
+    return f"badblocks: {len(found.split())} bad; {smart}; life {health['life_time_est_typ_b']}, " \
            f"pre-EOL {health['pre_eol']}"
 
 
@@ -74,7 +86,7 @@ def read_back(lie):
 
 
 def main(lies):
-    need("f3probe", "f3write", "f3read", "badblocks", "mkfs.ext4")
+    need("f3probe", "f3write", "f3read", "badblocks", "smartctl", "mkfs.ext4")
     need_attached()
     for lie in lies or LIES:
         print(f"{lie}: f3probe: {probed(lie)}; {bad_blocks(lie)}; {read_back(lie)}", flush=True)

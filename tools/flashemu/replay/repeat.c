@@ -16,12 +16,15 @@
 static struct repeat_sum sum_now(const struct repeat *r, uint64_t requests)
 {
     struct fe_stats s;
+    struct fe_tally t;
 
     fe_device_get_stats(r->dev, &s);
+    fe_device_get_tally(r->dev, &t);
     return (struct repeat_sum){.requests = requests,
                                .written = s.host[FE_REQ_WRITE].bytes,
                                .programmed = s.nand.bytes_programmed,
                                .erased = s.nand.block_erases,
+                               .refreshed = t.refresh_erases,
                                .device_ns = s.device_ns};
 }
 
@@ -29,7 +32,7 @@ static struct repeat_sum difference(const struct repeat_sum *a, const struct rep
 {
     return (struct repeat_sum){a->requests - b->requests, a->written - b->written,
                                a->programmed - b->programmed, a->erased - b->erased,
-                               a->device_ns - b->device_ns};
+                               a->refreshed - b->refreshed, a->device_ns - b->device_ns};
 }
 
 int repeat_init(struct repeat *ret, const struct fe_device *dev, const char *what, uint64_t most,
@@ -194,9 +197,10 @@ static json_t *passes_json(const struct repeat *r)
     for (uint32_t i = 0; i < r->n_passes; i++) {
         const struct repeat_sum *s = &r->passes[i];
         json_array_append_new(a, json_pack(
-            "{s:I, s:I, s:I, s:I, s:I}", "requests", (json_int_t)s->requests, "host_bytes",
+            "{s:I, s:I, s:I, s:I, s:I, s:I}", "requests", (json_int_t)s->requests, "host_bytes",
             (json_int_t)s->written, "programmed", (json_int_t)s->programmed, "erases",
-            (json_int_t)s->erased, "device_ns", (json_int_t)s->device_ns));
+            (json_int_t)s->erased, "refresh_erases", (json_int_t)s->refreshed, "device_ns",
+            (json_int_t)s->device_ns));
     }
     return a;
 }

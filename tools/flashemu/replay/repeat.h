@@ -25,7 +25,7 @@
 
 /* What has happened up to an instant, or between two. */
 struct repeat_sum {
-    uint64_t requests, written, programmed, erased, device_ns;
+    uint64_t requests, written, programmed, erased, refreshed, device_ns;
 };
 
 struct repeat {
@@ -69,7 +69,8 @@ int repeat_round(struct repeat *r, uint64_t requests, struct fe_err *err);
 /* A new reference to what was found, or NULL without memory:
  *
  *     {"until":"steady","reached":B,"rounds":N,"pass_bytes":N,"together":N,
- *      "passes":[{"requests":N,"host_bytes":N,"programmed":N,"erases":N,"device_ns":N}...],
+ *      "passes":[{"requests":N,"host_bytes":N,"programmed":N,"erases":N,"refresh_erases":N,
+ *                  "device_ns":N}...],
  *      "spares":N,"likeness":X,"blocks":[{"slc":B,"rests":B,"old":B,"erases":N,"fills":N,
  *      "blocks":N}...]}
  *

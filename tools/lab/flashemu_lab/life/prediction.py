@@ -141,7 +141,7 @@ def answer(q: Question, outcomes: Mapping[str, Outcome], effort: Effort) -> Pred
         raise LabError(f"{q.work.name}: {number(per_day / 1e9)} GB a day are more than "
                        f"{q.card.profile} can write, {number(most / 1e9)} GB a day")
     years, ends = _years(q, steady, per_day, effort)
-    doubts = [*q.work.doubts, *_unsteady(steady)]
+    doubts = [*q.work.doubts, *_unsteady(steady), *_refreshed(steady)]
     return Prediction(q.work, q.card, years, per_day, per_day * waf, ends, steady, tuple(doubts),
                       (*q.work.assumed, *q.card.assumed),
                       tuple(run.command() for run in q.steady.values()))
@@ -150,14 +150,15 @@ def answer(q: Question, outcomes: Mapping[str, Outcome], effort: Effort) -> Pred
 def _years(q: Question, steady: Mapping[str, Steady], per_day: float,
            effort: Effort) -> tuple[Array, dict[str, float]]:
     """Of cards drawn under each shape, and what ends them."""
-    each = max(1, effort.cards // len(steady))
+    possible = [(s, pools) for s in steady.values() for pools in s.possible]
+    each = max(1, effort.cards // len(possible))
     parts: list[Array] = []
     ends: dict[str, float] = {}
-    for s in steady.values():
-        drawn = lives.draw(s.pools, s.spares, q.card.spread, effort.seed, each)
+    for s, pools in possible:
+        drawn = lives.draw(pools, s.spares, q.card.spread, effort.seed, each)
         parts.append(np.maximum(drawn.bytes + s.gained, 0) / per_day / YEAR)
         for name, share in drawn.ends.items():
-            ends[name] = ends.get(name, 0.0) + share / len(steady)
+            ends[name] = ends.get(name, 0.0) + share / len(possible)
     return np.sort(np.concatenate(parts)), ends
 
 
@@ -172,6 +173,15 @@ def _unsteady(steady: Mapping[str, Steady]) -> list[str]:
                          "--most "
                          "N replays more")
     return found
+
+
+def _refreshed(steady: Mapping[str, Steady]) -> list[str]:
+    """A sentence if refresh has so much of the wear that two lives are possible."""
+    if not any(s.shared for s in steady.values()):
+        return []
+    share = max(s.refreshed for s in steady.values())
+    return [f"{100 * share:.0f} % of the erases are of refresh, so half of the cards are drawn as "
+            "if blocks kept their parts in it, and half as if all shared it"]
 
 
 def _moves(s: Steady) -> float:
