@@ -36,7 +36,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* The op list is full, or somebody asks for times: everything in it gets a place in time.  The undo
  * must hear of every operation, in order, so there must be no other way from the list to the

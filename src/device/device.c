@@ -38,7 +38,6 @@
 #include "store/image_file.h"
 
 #include <errno.h>
-#include <string.h>
 
 /* The image can no longer be written.  From then on the device does only what changes nothing.
  * Work that went on in memory would get ahead of the file. */

@@ -4,7 +4,6 @@
  * against the endurance of the data sheet, and the reserve that is used up, and so do the industrial
  * cards whose registers people have published: of one, 13 590 mean erases were 453 % of 3000.
  */
-#include "device/internal.h"
 #include "device/snapshot.h"
 
 #include "flashemu/health.h"

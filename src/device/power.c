@@ -54,7 +54,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* Addresses of draws in FE_RNG_POWER_CUT.  Those of nand/undo.c are smaller.  The low 32 bits are
  * free for a logical page.  These numbers are part of what a seed means: changing one changes the

@@ -22,6 +22,7 @@
 #include "flashemu/stats.h"
 #include "nand/medium.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 

@@ -39,8 +39,6 @@
 #include "ftl/step_core.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* Goes on to the next threshold; UINT64_MAX if there are no more. */
 static void set_next_spike(struct step_run *r, const struct fe_step_rule *rule, bool write)

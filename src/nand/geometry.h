@@ -29,7 +29,6 @@
 #include "flashemu/nand_params.h"
 #include "flashemu/types.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 
 /* What one tPROG writes has a type by the bit of the cell that it uses. */

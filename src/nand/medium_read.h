@@ -132,11 +132,6 @@ static inline uint32_t fe_medium_reads(const struct fe_medium *m, fe_peb peb)
     return m->chip.reads[peb];
 }
 
-static inline uint64_t fe_medium_since_ns(const struct fe_medium *m, fe_peb peb)
-{
-    return m->chip.since_ns[peb];
-}
-
 /* How long the data of the block have been there; nothing is dated behind the present. */
 static inline uint64_t fe_medium_age_ns(const struct fe_medium *m, fe_peb peb)
 {

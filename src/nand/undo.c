@@ -19,7 +19,6 @@
  */
 #include "nand/undo.h"
 
-#include "base/num.h"
 #include "base/rng.h"
 #include "store/image_file.h"
 

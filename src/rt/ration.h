@@ -18,7 +18,6 @@
 #include <stdint.h>
 
 #include "base/num.h"
-#include "rt/clock.h"
 
 struct fe_spin_ration {
     atomic_uint waiting; /* threads between the start of a precise wait and shortly before its end */

@@ -53,7 +53,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 struct mend {
     struct fe_store *s;

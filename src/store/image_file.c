@@ -34,7 +34,6 @@
 #include "store/internal.h"
 #include "store/overlay.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -32,8 +32,6 @@
 #include "store/internal.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static uint64_t bytes_at(const struct fe_store *s, fe_ppn ppn)

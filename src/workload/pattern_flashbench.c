@@ -22,8 +22,6 @@
 
 #include "workload/lfsr.h"
 
-#include <string.h>
-
 /* A walk over all numbers below n, in order or in LFSR order. */
 struct walk {
     uint64_t n, done;

@@ -23,8 +23,6 @@
  */
 #include "workload/pattern_impl.h"
 
-#include <string.h>
-
 struct uflip {
     uint64_t shift, partitions, parallel, ratio, burst, pause_ns;
     int64_t incr;

@@ -51,11 +51,6 @@ bool fe_trace_format_has_data(const struct fe_trace_format *f)
     return f->wants_data;
 }
 
-const char *fe_trace_format_name(const struct fe_trace_format *f)
-{
-    return f->name;
-}
-
 /* The names of all formats, each with the separator behind it except the last one. */
 static const char *all_names(char *buf, size_t size, const char *separator)
 {

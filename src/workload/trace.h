@@ -84,7 +84,6 @@ struct fe_trace_format; /* formats/format.h says what is inside */
 
 /* The i-th format of the table; NULL after the last one. */
 const struct fe_trace_format *fe_trace_format_at(unsigned i);
-const char *fe_trace_format_name(const struct fe_trace_format *f);
 
 /* Behind the summary of a format that is not written, or not always. */
 const char *fe_trace_format_written(const struct fe_trace_format *f);

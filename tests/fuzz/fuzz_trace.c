@@ -58,7 +58,7 @@ static const struct rule {
 static const struct rule *rule_of(const struct fe_trace_format *format)
 {
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
-        if (strcmp(rules[i].format, fe_trace_format_name(format)) == 0)
+        if (strcmp(rules[i].format, format->name) == 0)
             return &rules[i];
     return NULL;
 }
@@ -233,7 +233,7 @@ static struct records write_and_read(const struct records *in, const struct fe_t
                                      uint32_t sector, bool *ret_whole)
 {
     struct fe_trace_options opt = {.sector_size = sector};
-    const char *name = fe_trace_format_name(format);
+    const char *name = format->name;
     char *text;
     size_t len;
     int r = write_trace(in, format, false, &text, &len);
@@ -247,9 +247,9 @@ static struct records write_and_read(const struct records *in, const struct fe_t
     struct records got = read_trace(text, len, 16, &opt);
     FT_MUST(len == 0 || got.result == 0, "%s cannot be read again:\n%s", name, text);
     /* One reader reads both versions of iolog, and calls them iolog. */
-    FT_MUST(len == 0 || strncmp(name, fe_trace_format_name(got.format),
-                                strlen(fe_trace_format_name(got.format))) == 0,
-            "%s is taken for %s", name, fe_trace_format_name(got.format));
+    FT_MUST(len == 0 || strncmp(name, got.format->name,
+                                strlen(got.format->name)) == 0,
+            "%s is taken for %s", name, got.format->name);
     free(text);
     return got;
 }
@@ -270,7 +270,7 @@ static void check_format(const struct records *in, const struct fe_trace_format 
         free(wanted.rec);
     } else {
         struct records again = write_and_read(&got, format, sector, &again_whole);
-        FT_MUST(again_whole, "%s: what was read is refused", fe_trace_format_name(format));
+        FT_MUST(again_whole, "%s: what was read is refused", format->name);
         check_same(&got, &again, false);
         free(again.rec);
     }

@@ -265,9 +265,9 @@ static void test_every_example_is_of_one_format(void **state)
         size_t len = strcmp(examples[i].format, "dm-log-writes") == 0 ? 8
                                                                       : strlen(examples[i].text);
         for (unsigned k = 0; (f = fe_trace_format_at(k)) != NULL; k++) {
-            bool own = strcmp(fe_trace_format_name(f), examples[i].format) == 0;
+            bool own = strcmp(f->name, examples[i].format) == 0;
             if (knows(f, examples[i].text, len) != own)
-                fail_msg("%s %s '%s'", fe_trace_format_name(f), own ? "does not know" : "knows",
+                fail_msg("%s %s '%s'", f->name, own ? "does not know" : "knows",
                          examples[i].text);
         }
     }
@@ -281,9 +281,9 @@ static void test_formats_that_are_only_read_have_an_example(void **state)
     for (unsigned k = 0; (f = fe_trace_format_at(k)) != NULL; k++) {
         bool found = f->put != NULL;
         for (size_t i = 0; i < ft_array_len(examples); i++)
-            found = found || strcmp(fe_trace_format_name(f), examples[i].format) == 0;
+            found = found || strcmp(f->name, examples[i].format) == 0;
         if (!found)
-            fail_msg("%s is read only and has no example in this test", fe_trace_format_name(f));
+            fail_msg("%s is read only and has no example in this test", f->name);
     }
 }
 

@@ -245,7 +245,7 @@ static uint32_t samples_of(const struct fe_trace_format *format, struct fe_trace
         if (write_all(format, false, &samples[i], 1, &text, &len, &err) == 0)
             recs[n++] = samples[i];
         else if (!strstr(err.text, "cannot hold"))
-            fail_msg("%s: %s", fe_trace_format_name(format), err.text);
+            fail_msg("%s: %s", format->name, err.text);
         free(text);
     }
     return n;
@@ -260,7 +260,7 @@ static void test_every_format_reads_what_it_writes(void **state)
     struct fe_err err;
     (void)state;
     for (unsigned k = 0; (format = fe_trace_format_at(k)) != NULL; k++) {
-        const char *name = fe_trace_format_name(format);
+        const char *name = format->name;
         struct fe_trace_rec recs[ft_array_len(samples)];
         if (!format->put || format->wants_data) /* test_workload_events.c has those */
             continue;
@@ -275,7 +275,7 @@ static void test_every_format_reads_what_it_writes(void **state)
         if (l.result < 0)
             fail_msg("%s cannot read what it wrote: %s", name, l.err.text);
         if (l.format != format)
-            fail_msg("%s: its first line is taken for %s", name, fe_trace_format_name(l.format));
+            fail_msg("%s: its first line is taken for %s", name, l.format->name);
         assert_int_equal(l.n, n);
         for (uint32_t i = 0; i < n; i++)
             check_rec(&l.rec[i], recs[i].time_ns, (enum fe_req_type)recs[i].type, recs[i].offset,
@@ -389,8 +389,8 @@ static void test_format_names_are_found(void **state)
     assert_ptr_equal(found, format_of("msr"));
     assert_non_null(strstr(err.text, "format 'csv': allowed are text binary iolog"));
     for (unsigned i = 0; (format = fe_trace_format_at(i)) != NULL; i++) {
-        assert_ptr_equal(format_of(fe_trace_format_name(format)), format);
-        assert_non_null(strstr(err.text, fe_trace_format_name(format)));
+        assert_ptr_equal(format_of(format->name), format);
+        assert_non_null(strstr(err.text, format->name));
     }
 }
 

@@ -41,7 +41,6 @@
 #include "base/table.h"
 #include "ftl/pages/dftl_core.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

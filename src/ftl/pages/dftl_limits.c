@@ -38,8 +38,6 @@
  */
 #include "ftl/pages/dftl_core.h"
 
-#include <errno.h>
-
 static uint32_t per_page(const struct fe_geometry *geo)
 {
     return geo->page_bytes / (uint32_t)sizeof(fe_ppn);

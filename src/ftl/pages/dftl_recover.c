@@ -17,7 +17,6 @@
 #include "ftl/blocks/recover.h"
 #include "ftl/pages/dftl_core.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

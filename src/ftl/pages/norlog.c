@@ -63,7 +63,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define MAGIC       UINT32_C(0x474f4c4e) /* "NLOG" */
 #define ENTRY_BYTES 4                    /* of the directory, a sector */

@@ -30,7 +30,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 static void page_begin_command(struct fe_ftl *ftl, bool write, uint64_t offset, uint64_t len)
 {

@@ -5,8 +5,6 @@
  */
 #include "ftl/units/logblock.h"
 
-#include <errno.h>
-
 uint64_t fe_logblock_max_lpns(const struct fe_ftl_params *p, const struct fe_geometry *geo,
                               uint32_t least, struct fe_err *err)
 {

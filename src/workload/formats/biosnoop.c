@@ -20,8 +20,6 @@
 #include "workload/number.h"
 #include "workload/formats/hold.h"
 
-#include <errno.h>
-
 enum column { TIME, COMM, PID, DISK, TYPE, SECTOR, BYTES, QUEUED, LATENCY, N_COLUMNS };
 enum { MAX_WORDS = 32, MOST = 16 };
 

@@ -24,7 +24,6 @@
 #include "workload/number.h"
 
 #include <ctype.h>
-#include <errno.h>
 
 struct blkparse_reader {
     struct fe_trace_events events;

@@ -7,7 +7,6 @@
 
 #include "base/table.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

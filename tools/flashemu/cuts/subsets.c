@@ -21,7 +21,6 @@
 #include "base/rng.h"
 #include "base/table.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -8,7 +8,6 @@
 
 #include "base/num.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

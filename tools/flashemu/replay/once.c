@@ -16,7 +16,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* Where the results come from.  Some texts stay with the command and the device. */
 static struct fe_origin origin_of(const struct command *c, const struct fe_device *dev)

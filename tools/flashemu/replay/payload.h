@@ -9,7 +9,6 @@
 #include "flashemu/device.h"
 #include "flashemu/err.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 
 struct payload;

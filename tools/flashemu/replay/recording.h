@@ -33,7 +33,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 
 enum { RECORDING_MAX_PHASES = 16 };
 

@@ -12,7 +12,6 @@
 #include "report/trace.h"
 #include "svg.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -11,7 +11,6 @@
 #include "flashemu/err.h"
 
 #include <jansson.h>
-#include <stdint.h>
 #include <stdio.h>
 
 /* The figures of a file for the comparison.  NAN means not known. */

@@ -18,7 +18,6 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { BATCH = 1024 };
 

@@ -23,7 +23,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
 #define MB      UINT64_C(1000000)
 #define KIB(x)  (UINT64_C(x) << 10)

@@ -24,7 +24,6 @@
 #include "base/num.h"
 #include "workload/pattern.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

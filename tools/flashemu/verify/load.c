@@ -16,7 +16,6 @@
 #include "base/num.h"
 #include "base/rng.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 /* The blocks 0 .. n - 1 in an order that the seed draws. */

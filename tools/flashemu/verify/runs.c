@@ -15,8 +15,6 @@
 
 #include "base/num.h"
 
-#include <errno.h>
-
 enum { SECTOR = 512, MAX_BLOCKS = 4096 };
 
 /* The block with the nth delay, both counted from 1; 0 if there are fewer delays. */

@@ -3,7 +3,6 @@
 
 #include "verify/against/take.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
