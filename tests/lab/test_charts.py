@@ -68,13 +68,40 @@ def test_long_names_are_whole():
         assert all(svg.text_width(h[-1], 13) < charts.WIDTH - 8 for h in heads), heads
         high = [int(re.search(r'viewBox="0 0 460 (\d+)"', p)[1]) for p in (picture, short)]
         if "years" in picture:
-            assert high[0] == high[1] + 17, high
+            assert high[0] == high[1] + 17 + 7, high  # a line of the title, and one of the row
         if name in re.sub("</text>\n<text[^>]*>", " ", picture):
             lines = [t for t in places(picture, ("text", "small")) if t[-1] in name]
             assert [t[-1] for t in lines] == ["written all over, but three", "tenths are unpartitioned"]
             assert lines[1][1] - lines[0][1] == 13
         elif "bars" not in picture:
             assert "\u2026" not in picture
+
+
+def test_the_lines_of_a_name_belong_together():
+    """In any chart whose rows are named: two lines of one name are nearer to each other than to
+    the lines of the next."""
+    name = "written all over, but three tenths are unpartitioned"
+    rows = [charts.Interval(name, 1.0, 2.0, 3.0, "tip")] * 3
+    for drawn in charts.interval_chart("t", "years", rows), charts.share_chart("t", [(name, 0.3)] * 3):
+        ys = [y for _, y, words in places(drawn, ("text", "small")) if words in name]
+        assert len(ys) == 6, ys
+        gaps = [b - a for a, b in zip(ys, ys[1:])]
+        assert min(gaps[1::2]) > max(gaps[::2]) + 4, gaps
+
+
+def test_a_heat_map_says_what_its_colours_are():
+    """The legend ends at the right edge of the cells: the least value in pale, the most in full."""
+    drawn = charts.heat_map("t", "x", ["1", "2"], "y", ["a"], [[4.0, 16.0]], [["", ""]], True,
+                            what="rate, MB/s")
+    told = {words: (x, y) for x, y, words in places(drawn, ("text", "faint small"))}
+    assert set(told) == {"y", "rate, MB/s", "4", "16"} and len({y for _, y in told.values()}) == 1
+    assert told["rate, MB/s"][0] < told["4"][0] < told["16"][0] < charts.WIDTH
+    keys = [re.search(r'x="([\d.]+)".*opacity="([\d.]+)"', k).groups()
+            for k in re.findall(r'<rect [^>]*"heat key"[^>]*>', drawn)]
+    assert [k[1] for k in keys] == ["1.0", "0.1"]
+    assert float(keys[1][0]) < told["4"][0] < float(keys[0][0]) < told["16"][0]
+    assert "heat key" not in charts.heat_map("t", "x", ["1"], "y", ["a"], [[None]], [[""]], True,
+                                             what="rate")
 
 
 def chart(*series, log=False, least=0.0, top=100.0):

@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Pages in a browser: wide and narrow, light, dark and printed."""
 
+import os
 import random
 import re
 import shutil
 
 from flashemu_browser import BROWSER, browser, url
-from flashemu_lab_bench import LAB, SMALL, good, good_json, read, write
+from flashemu_lab_bench import LAB, SMALL, TOP, good, good_json, lab, read, write
 from flashemu_pages import check, found_faults, links
 from flashemu_script import ended, need, run, skip
 
@@ -48,6 +49,17 @@ def test_a_sweep_and_its_report():
     good("report", "x", "-o", "again.html")
     assert read("x/index.html") == read("again.html")
     check({"sweep": read("again.html")})
+
+
+def test_pages_that_no_experiment_makes():
+    """Of advise both, of life, and of power cuts."""
+    good("advise", "transcend8g", "--workload", "log", "-o", "advice")
+    good("life", "logger", "--card", "toshiba16g", "-o", "life")
+    recipe = "/usr/bin/python3 " + os.path.join(TOP, "docs/recipes/counter.py")
+    code, _, err = lab("crash", "ssd-page", "size=16M", "cache.size=64K", "--run", recipe + " work",
+                       "--check", recipe + " check", "-o", "cuts")
+    assert code == 1, err
+    check({name: read(name + "/index.html") for name in ("advice", "advice/filesystems", "life", "cuts")})
 
 
 def test_failures_are_shown():

@@ -62,6 +62,11 @@ def _under(title: str, height: float, parts: list[str], name: str = "") -> str:
     return svg.picture(WIDTH, height + down, title or name, heads + parts)
 
 
+def _row_height(names: list[str], wide: float) -> float:
+    """Where a name takes two lines, rows stand apart so that its lines belong together."""
+    return 26.0 if all(svg.text_width(name) <= wide for name in names) else 33.0
+
+
 def _row_name(x: float, y: float, words: str, wide: float) -> list[str]:
     """The name of a row, which ends at x and has `wide` units: in two small lines if it must."""
     if svg.text_width(words) <= wide:
@@ -211,10 +216,11 @@ def bar_chart(chart: Chart) -> str:
 
 def heat_map(title: str, x_name: str, x_labels: list[str], y_name: str, y_labels: list[str],
              values: Sequence[Sequence[float | None]], tips: list[list[str]], log: bool,
-             say: str = "", mark: int | None = None) -> str:
+             say: str = "", mark: int | None = None, what: str = "") -> str:
     """A cell for each pair; the larger, the fuller its colour.  values[row][column].  The row
     `mark` has a frame.  `say` is the format of all numbers in cells; without one they are alike.
-    Where numbers stand in the cells, each column has its name, if need be on a slope."""
+    `what` names the values in a legend, with the least and the most.  Where numbers stand in the
+    cells, each column has its name, if need be on a slope."""
     left = min(max(svg.text_width(label) for label in y_labels) + 14, 225)
     known = [v for row in values for v in row if v is not None and (v > 0 or not log)]
     texts = iter([say.format(v) for v in known] if say else alike(known))
@@ -226,6 +232,8 @@ def heat_map(title: str, x_name: str, x_labels: list[str], y_name: str, y_labels
     cell = (WIDTH - left - _RIGHT) / len(x_labels)
     height = 28.0 if len(y_labels) <= 8 else 21.0 if len(y_labels) <= 20 else 16.0
     parts = [svg.text(8, 36, y_name, "faint small")]
+    if what and known:
+        parts += _heat_legend(what, alike([min(known), max(known)]))
     top = 44.0
     for r, row in enumerate(values):
         y = top + r * height
@@ -258,6 +266,20 @@ def heat_map(title: str, x_name: str, x_labels: list[str], y_name: str, y_labels
     return _under(title, base + 42, parts)
 
 
+def _heat_legend(what: str, ends: list[str]) -> list[str]:
+    """What the colours of a map mean, from its right edge on: the pale end, and the full one."""
+    parts = []
+    x = WIDTH - _RIGHT
+    for words, share in zip(reversed(ends), (1.0, 0.1)):
+        x -= svg.text_width(words, 11)
+        parts.append(svg.text(x, 36, words, "faint small"))
+        x -= 16
+        parts.append(svg.box(x, 27, 11, 11, "heat key", "", f' fill-opacity="{share:.1f}"'))
+        x -= 10
+    parts.append(svg.text(x, 36, what, "faint small", "end"))
+    return parts
+
+
 def _names_below(labels: list[str], places: list[float], base: float) -> tuple[list[str], float]:
     """Names of columns on a slope, or upright if one would leave the picture; and the height that
     they need.  A phone draws letters that are larger than here."""
@@ -275,13 +297,14 @@ def share_chart(title: str, rows: list[tuple[str, float]], of: str = "of the var
     left = wide + 14
     parts: list[str] = []
     room = WIDTH - left - 6 - svg.text_width("100.0 %") - _RIGHT
+    height = _row_height([name for name, _ in rows], wide)
     for i, (name, share) in enumerate(rows):
         words = f"{100 * share:.1f} %"
-        y = 30 + i * 26
+        y = 30 + i * height
         parts += _row_name(left - 8, y + 14, name, wide)
         parts.append(svg.box(left, y, max(room * share, 1), 19, "f0", f"{name}: {words} {of}"))
         parts.append(svg.text(left + room * share + 6, y + 14, words))
-    return _under(title, 30 + len(rows) * 26 + 6, parts)
+    return _under(title, 30 + len(rows) * height + 6, parts)
 
 
 @dataclass(frozen=True)
@@ -299,7 +322,7 @@ def interval_chart(title: str, x_name: str, rows: Sequence[Interval]) -> str:
     """A bar from the least to the largest value of each row with a line at the middle one, on a
     logarithmic scale.  The first row has a colour of its own: it is the one that was asked for."""
     wide = min(max(svg.text_width(row.name) for row in rows), 196)
-    left, top, height = wide + 14, 30.0, 26.0
+    left, top, height = wide + 14, 30.0, _row_height([row.name for row in rows], wide)
     ticks = svg.log_ticks(min(row.least for row in rows), max(row.most for row in rows))
     low, high = math.log(ticks[0]), math.log(ticks[-1])
     base = top + height * len(rows)

@@ -171,7 +171,8 @@ def _picture(table: Table, figure: Figure, measure: Measure, fixed: dict[str, st
         return charts.heat_map(title, x.label, list(x.levels), lanes.label,
                                list(lanes.levels),
                                [[value(a, b) for a in x.levels] for b in lanes.levels],
-                               [tips(b) for b in lanes.levels], measure.log)
+                               [tips(b) for b in lanes.levels], measure.log,
+                               what=_unit_name(measure))
     series = []
     for i, b in enumerate(lanes.levels):
         series.append(charts.Series(b, [value(a, b) for a in x.levels], tips(b),
