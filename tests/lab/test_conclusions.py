@@ -3,6 +3,7 @@
 """What tables say, worked out by hand: directions, signs, groups, thresholds and error bars, with
 garbage in the rows that must not matter."""
 
+import functools
 import itertools
 import math
 from types import SimpleNamespace
@@ -18,7 +19,7 @@ from flashemu_lab.experiment.agreement import Agreement
 from flashemu_lab.experiment.effects import analyse, contributions
 from flashemu_lab.experiment.evidence import Judged, Trial
 from flashemu_lab.experiment.replay_accuracy import Sample
-from flashemu_lab.experiment.spec import parse
+from flashemu_lab.experiment.spec import Statement, parse
 from flashemu_lab.experiment.table import Check, Row, Table
 from flashemu_lab.kernel import sample as kernel_sample
 from flashemu_lab.runs import expression
@@ -136,13 +137,18 @@ only = "%s"
 """
 
 
+def mean_ratio(t, words):
+    """What a comparison claims; None without a pair of runs."""
+    return next((c.value for c in conclusion.claims(Statement("compare", words), t)), None)
+
+
 def test_ratios():
     """Of the pairs that were asked for; all else may be anything."""
     rate = (2, 999, 6, 1, 12345, -7)
     words = parse(HEAD + COMPARE % "work=log", "x.toml").statements[0].words
-    near(agreement.mean_ratio(table(rate), words), 3)
-    near(agreement.mean_ratio(table((2, 8, 6, 4, 0, 0)), words | {"only": ""}), math.sqrt(1.5))
-    assert agreement.mean_ratio(table((2, 8, None, 4, 0, 0)), words) is None
+    near(mean_ratio(table(rate), words), 3)
+    near(mean_ratio(table((2, 8, 6, 4, 0, 0)), words | {"only": ""}), math.sqrt(1.5))
+    assert mean_ratio(table((2, 8, None, 4, 0, 0)), words) is None
     assert said(rate, say=COMPARE % "work=log") == [
         "With work log, fs ext instead of fat gives 3.00 times the rate (one pair of runs)."]
     assert said((2, 8, 6, 4, 99, 99), say=COMPARE % "") == [
@@ -158,16 +164,21 @@ def test_ratios():
         "With work big, fs ext instead of fat hardly changes the rate (one pair of runs)."]
 
 
+def agreed(tables):
+    return agreement.agreement(tables, [functools.partial(conclusion.claims, s)
+                                        for s in tables[0].experiment.statements])
+
+
 def test_sets_that_agree():
     """The numbers of a claim are those of the sets in which it holds."""
     say = COMPARE % "work=log"
     tables = [table((r, 7, 6, 9, 1, 1), say=say) for r in (2, 3, 60, 1.5, 6.01)]
-    found = agreement.agreement(tables, tables[0].experiment.statements)
+    found = agreed(tables)
     assert [(a.holds, a.values) for a in found] == [((True, False, True, False), (2.0, 4.0))]
     assert found[0].sentence() == (
         "In 2 of the 4 other sets of parameters that fit the published figures as well, fs ext "
         "instead of fat raises the rate with work log, to 2 to 4 times as much.")
-    everywhere = agreement.agreement(tables[:2], tables[0].experiment.statements)[0]
+    everywhere = agreed(tables[:2])[0]
     assert everywhere.sentence().startswith("In the only other set of parameters that fits the ")
     assert everywhere.values == (2, 2)
     nowhere = agreement.Agreement("it is so", (False,)).sentence()
@@ -188,17 +199,16 @@ def test_where_a_value_is_least_and_most():
     extremes = '[[conclusion]]\nsay = "extremes"\nmeasure = "rate"\n'
     rates = (7, 3, 11, 5, 9, 4)
     one = table(rates, say=extremes)
-    words = one.experiment.statements[0].words
-    least, most = agreement._extremes(one, words)
+    least, most = conclusion.claims(one.experiment.statements[0], one)
     assert least.text == "the rate is lowest with fs fat and work big", least
     assert most.text == "the rate is highest with fs ext and work log", most
     for others, wanted in (((70, 30, 110, 50, 90, 40), (True, True)), ((7, 8, 11, 5, 9, 6), (False, True)),
                            ((7, 3, 11, 5, 12, 4), (True, False)), ((3, 11, 5, 9, 4, 7), (False, False)),
                            ((None, 3, None, None, 9, 4), (True, False))):
         other = table(others, say=extremes)
-        assert (least.holds(other), most.holds(other)) == wanted, others
+        assert tuple(a.holds[0] for a in agreed([one, other])) == wanted, others
     nothing = table((None,) * 6, say=extremes)
-    assert not least.holds(nothing) and list(agreement._extremes(nothing, words)) == []
+    assert [a.holds for a in agreed([one, nothing])] == [(False,)] * 2 and agreed([nothing, one]) == []
 
 
 def test_the_last_good_level():
@@ -213,7 +223,7 @@ def test_the_last_good_level():
         "With work big, the rate keeps 50 % of the first value up to the last one, xfs kinds (5.00 "
         "MB/s)."]
     t = table((10, 10, 6, 4, 4.9, 9), say=LIMIT)
-    assert [c.text for c in agreement._limit(t, t.experiment.statements[0].words)] == [
+    assert [c.text for c in conclusion.claims(t.experiment.statements[0], t)] == [
         "the rate keeps 50 % of the first value up to ext kinds with log",
         "the rate keeps 50 % of the first value up to fat kinds with big"]
 

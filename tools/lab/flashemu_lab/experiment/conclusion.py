@@ -3,22 +3,29 @@
 
 An experiment lists what it wants to say in [[conclusion]]; without any, it says which factor
 matters how much, and which runs are the best and the worst.
+
+`_SAYINGS` has each kind of statement: its sentences, and the claims behind them, which are counted
+over the sets of an ensemble.  Both begin with the same finding, so they cannot contradict each
+other.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from functools import partial
+from statistics import geometric_mean
 from typing import Callable, Iterator
 
 from ..core.text import counted, listed
 from ..core.units import alike, measured, number, quantity
 from ..recording.recipes import spelled
-from .agreement import Agreement, agreement, split
+from .agreement import Agreement, Claim, agreement, split
 from .choice import Choice, cells, choose, costs, least_margin, percent
 from .decision import Decision, decide, decisive, weighty
 from .effects import Effect, analyse
 from .nouns import agreeing, called, combination, instead, noun, nouns, several, the
-from .ratio_words import step
+from .ratio_words import SAME, step
 from .replay_accuracy import in_percent
 from .spec import Experiment, Factor, Measure, Statement
 from .step_path import NEARLY_ALL, Step, Way, way
@@ -50,8 +57,14 @@ def _statements(e: Experiment) -> tuple[Statement, ...]:
 
 def agreements(table: Table) -> list[Agreement]:
     """In which sets of an ensemble each claim holds; none without an ensemble."""
-    tables = split(table)
-    return agreement(tables, _statements(tables[0].experiment)) if len(tables) > 1 else []
+    base, *others = split(table)
+    return agreement([base, *others], [partial(claims, s) for s in _statements(base.experiment)]) \
+        if others else []
+
+
+def claims(statement: Statement, table: Table) -> Iterator[Claim]:
+    """What a statement claims about a table without an ensemble."""
+    return _SAYINGS[statement.say].claims(table, statement.words)
 
 
 def decisions(table: Table) -> list[Decision]:
@@ -65,7 +78,7 @@ def conclusion(table: Table) -> list[str]:
     found: list[str] = []
     base = split(table)[0]
     for statement in _statements(base.experiment):
-        found += _SAYINGS[statement.say](base, statement.words)
+        found += _SAYINGS[statement.say].sentences(base, statement.words)
     found += [a.sentence() for a in agreements(table)]
     found += [decisive(d) for d in decisions(table)]
     found += weighty(table.evidence.judged)
@@ -173,23 +186,55 @@ def _extremes(table: Table, words: dict[str, str]) -> Iterator[str]:
            f"highest with {where(most)}: {large}{times}.")
 
 
-def _compare(table: Table, words: dict[str, str]) -> Iterator[str]:
-    """The ratio of two levels of a factor, over all levels of the others."""
+def _extreme_claims(table: Table, words: dict[str, str]) -> Iterator[Claim]:
     e = table.experiment
-    measure, factor = e.measure(words["measure"]), e.factor(words["factor"])
-    place = e.factors.index(factor)
-    only = dict([words["only"].split("=", 1)]) if words["only"] else {}
+    rows = table.select(words["measure"], {})
+    for word, best in (("lowest", min), ("highest", max)) if rows else ():
+        row, _ = best(rows, key=lambda pair: pair[1])
+        yield Claim(f"{agreeing(e.measure(words['measure']), 'is')} {word} with "
+                    f"{listed(combination(e, row.levels))}")
+
+
+def _only(words: dict[str, str]) -> dict[str, str]:
+    """The factor and its level of which alone a statement speaks."""
+    return dict([words["only"].split("=", 1)]) if words["only"] else {}
+
+
+def _ratios(table: Table, words: dict[str, str]) -> list[float]:
+    """Of two levels of a factor, over all levels of the others where both have values above 0."""
+    e = table.experiment
+    place = e.factors.index(e.factor(words["factor"]))
 
     def by_others(level: str) -> dict[tuple[str, ...], float]:
         return {row.levels[:place] + row.levels[place + 1:]: value
-                for row, value in table.select(measure.name, {factor.name: level, **only})}
+                for row, value in table.select(words["measure"],
+                                               {words["factor"]: level, **_only(words)})}
 
     before, after = by_others(words["from"]), by_others(words["to"])
-    ratios = [after[k] / before[k] for k in before if after.get(k, 0) > 0 and before[k] > 0]
+    return [after[k] / before[k] for k in before if after.get(k, 0) > 0 and before[k] > 0]
+
+
+def _step(table: Table, words: dict[str, str]) -> str:
+    """What is compared, such as "start 63 instead of 1M"."""
+    return instead(table.experiment.factor(words["factor"]), words["to"], words["from"])
+
+
+def _compare(table: Table, words: dict[str, str]) -> Iterator[str]:
+    e, ratios = table.experiment, _ratios(table, words)
     if ratios:
-        where = "".join(f"with {name}, " for name in nouns(e, only))
-        yield _capital(f"{where}{instead(factor, words['to'], words['from'])} "
-                       f"{step(ratios, measure)}.")
+        where = "".join(f"with {name}, " for name in nouns(e, _only(words)))
+        yield _capital(f"{where}{_step(table, words)} "
+                       f"{step(ratios, e.measure(words['measure']))}.")
+
+
+def _compare_claims(table: Table, words: dict[str, str]) -> Iterator[Claim]:
+    e, ratios = table.experiment, _ratios(table, words)
+    if ratios:
+        mean = geometric_mean(ratios)
+        does = "hardly changes" if abs(mean - 1) < SAME else "raises" if mean > 1 else "lowers"
+        where = "".join(f" with {name}" for name in nouns(e, _only(words)))
+        yield Claim(f"{_step(table, words)} {does} {the(e.measure(words['measure']).label)}{where}",
+                    mean)
 
 
 def _between(table: Table, words: dict[str, str]) -> Iterator[str]:
@@ -215,6 +260,13 @@ def _between(table: Table, words: dict[str, str]) -> Iterator[str]:
                      for levels in (found.after, found.before))
     yield (f"{_capital(after)}, instead of {before}, {verb} {the(measure.label)} from {first} to "
            f"{last}{where}. {_who_does_it(found, measure, told)}")
+
+
+def _between_claims(table: Table, words: dict[str, str]) -> Iterator[Claim]:
+    found = way(table, words)
+    if found:
+        yield Claim(f"{the(found.steps[0].factor.label)} has the largest part in the change of "
+                    f"{the(table.experiment.measure(words['measure']).label)}")
 
 
 def _who_does_it(found: Way, measure: Measure, told: list[str]) -> str:
@@ -264,29 +316,53 @@ def _helps(found: Way, measure: Measure) -> str:
     return "helps" if (found.last > found.first) == (measure.better == "more") else "costs much"
 
 
+# The levels of the other factors, those of a factor with their values, and how many of these are
+# near the first one.
+_Curve = tuple[tuple[str, ...], list[tuple[str, float]], int]
+
+
+def _curves(table: Table, words: dict[str, str]) -> Iterator[_Curve]:
+    """How a measure goes on with a factor, for each combination of the others."""
+    e = table.experiment
+    place, share = e.factors.index(e.factor(words["factor"])), quantity(words["share"])
+    assert share is not None
+    curves: dict[tuple[str, ...], list[tuple[str, float]]] = {}
+    for row, value in table.select(words["measure"], {}):
+        others = row.levels[:place] + row.levels[place + 1:]
+        curves.setdefault(others, []).append((row.levels[place], value))
+    for others, curve in curves.items():
+        good = 1
+        while good < len(curve) and curve[good][1] >= share * curve[0][1]:
+            good += 1
+        yield others, curve, good
+
+
+def _kept(words: dict[str, str]) -> str:
+    return f"{number(100 * (quantity(words['share']) or 0))} % of the first value"
+
+
+def _level(table: Table, words: dict[str, str], level: str) -> str:
+    """A level of a limit, with what it counts."""
+    return f"{level} {words['what']}" if words["what"] else \
+        noun(table.experiment.factor(words["factor"]), level)
+
+
+def _limit_claims(table: Table, words: dict[str, str]) -> Iterator[Claim]:
+    keeps = f"{agreeing(table.experiment.measure(words['measure']), 'keeps')} {_kept(words)}"
+    for others, curve, good in _curves(table, words):
+        where = f" with {', '.join(others)}" if others else ""
+        yield Claim(f"{keeps} up to {_level(table, words, curve[good - 1][0])}{where}")
+
+
 def _limit(table: Table, words: dict[str, str]) -> Iterator[str]:
     """Up to which level of a factor a measure stays near that of the first level."""
     e = table.experiment
     measure, factor = e.measure(words["measure"]), e.factor(words["factor"])
-    share = quantity(words["share"])
-    assert share is not None
-    place = e.factors.index(factor)
-    curves: dict[tuple[str, ...], list[tuple[str, float]]] = {}
-    for row, value in table.select(measure.name, {}):
-        others = row.levels[:place] + row.levels[place + 1:]
-        curves.setdefault(others, []).append((row.levels[place], value))
-
-    def name(level: str) -> str:
-        return f"{level} {words['what']}" if words["what"] else noun(factor, level)
-
-    for others, curve in curves.items():
+    name, kept = partial(_level, table, words), _kept(words)
+    for others, curve, good in _curves(table, words):
         rest = [noun(f, level) for f, level in
                 zip((f for f in e.factors if f != factor), others) if len(f.levels) > 1]
         where = f"with {listed(rest)}, " if rest else ""
-        good = 1
-        while good < len(curve) and curve[good][1] >= share * curve[0][1]:
-            good += 1
-        kept = f"{number(100 * share)} % of the first value"
         (last, value), following = curve[good - 1], curve[good:]
         if good == 1 and following:
             text = (f"{agreeing(measure, 'falls')} below {kept} at once, from "
@@ -328,6 +404,15 @@ def _choose(table: Table, words: dict[str, str]) -> Iterator[str]:
         if level not in found.equal:
             parts = listed([cost.words() for cost in costs(table, words, found, level)])
             yield f"{_capital(called(factor, level))} instead gives {parts}."
+
+
+def _choose_claims(table: Table, words: dict[str, str]) -> Iterator[Claim]:
+    """No choice is better than any of those that are equal, of which the conclusion names one."""
+    found = choose(table, words)
+    for level in found.equal if found else ():
+        yield Claim(f"no choice is better than "
+                    f"{called(table.experiment.factor(words['factor']), level)}",
+                    stated=found is not None and level == found.level)
 
 
 def _against(table: Table, words: dict[str, str], found: Choice) -> str:
@@ -412,7 +497,7 @@ def _published(table: Table, words: dict[str, str]) -> Iterator[str]:
     """
     e = table.experiment
     measure, factor = e.measure(words["measure"]), e.factor(words["factor"])
-    only = dict([words["only"].split("=", 1)]) if words["only"] else {}
+    only = _only(words)
     pairs = (word.strip().split("=") for word in words["published"].split(","))
     told = {level: quantity(value) or 0 for level, value in pairs}
     rows: dict[str, list[float]] = {level: [] for level in told}
@@ -462,8 +547,21 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-_SAYINGS: dict[str, Callable[[Table, dict[str, str]], Iterator[str]]] = {
-    "effects": _effects, "extremes": _extremes, "compare": _compare, "limit": _limit,
-    "choose": _choose, "between": _between, "published": _published, "theory": _theory,
-    "text": _text,
-}
+def _no_claims(table: Table, words: dict[str, str]) -> Iterator[Claim]:
+    """Of what is not counted over an ensemble."""
+    yield from ()
+
+
+@dataclass(frozen=True)
+class _Saying:
+    """A kind of statement: what it says about a table, and what it claims by that."""
+
+    sentences: Callable[[Table, dict[str, str]], Iterator[str]]
+    claims: Callable[[Table, dict[str, str]], Iterator[Claim]] = _no_claims
+
+
+_SAYINGS = {
+    "effects": _Saying(_effects), "extremes": _Saying(_extremes, _extreme_claims),
+    "compare": _Saying(_compare, _compare_claims), "limit": _Saying(_limit, _limit_claims),
+    "choose": _Saying(_choose, _choose_claims), "between": _Saying(_between, _between_claims),
+    "published": _Saying(_published), "theory": _Saying(_theory), "text": _Saying(_text)}
