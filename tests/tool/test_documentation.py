@@ -44,7 +44,7 @@ NOT_RUN = {
 FIGURES = [
     (r"commits/s", r"(\S+)\.json +([\d.]+) commits/s", "| `{}` | {} |"),
     (r"^flashemu-lab life", r"(?m)^(\S+ lives .*\))\.$", "{}"),
-    (r"^flashemu-lab life", r"(?m)GB, ([\d.]+) times as much\.$", "{} times as much"),
+    (r"^flashemu-lab life", r"(?m)GB: ([\d.]+) times as much\.$", "{} times as much"),
     (r"life home-assistant .*emmc", r"(?m)^\S+ on (\S+) +([\d.]+) .* ([\d.]+)(?:$|  )",
      "| `{}` | {} | {} |"),
     (r"life (?:syslog|home-assistant --card toshiba16g$)", r"(?m)^(mkfs\.f2fs.*?|mkfs\.(?:vfat|xfs|btrfs).*?|mount .*?|log=.*?|journal_.*?)"
