@@ -3,16 +3,18 @@
 """What was hashed is what runs: files that somebody writes to between the plan and the run."""
 
 import argparse
+import contextlib
 import dataclasses
 import gzip
 import json
 import os
+import pty
 import shutil
 import subprocess
 from pathlib import Path
 
-from flashemu_lab_bench import FLASHEMU, SMALL, TOP, bad, good, lab, stored, write
-from flashemu_script import run
+from flashemu_lab_bench import FLASHEMU, LAB, SMALL, TOP, bad, good, lab, stored, write
+from flashemu_script import PROGRAM_HANG_S, run
 
 from flashemu_lab.advise import raw_writes
 from flashemu_lab.cli import outputs
@@ -408,6 +410,24 @@ def test_an_edited_profile_is_kept():
             bad("my.ini: is there, and is not what flashemu-lab has made", *command, "-o", "my.ini")
             bad("m.json: No such file", *command, "-o", "my.ini", "--force")
         assert Path("my.ini").read_text() == edited
+
+
+
+def test_quiet_shows_no_progress():
+    """Standard error is a terminal, and each run is a new one."""
+    write("x.toml", SMALL)
+    for words, some in ((["-q"], False), (["--quiet"], False), ([], True)):
+        ours, theirs = pty.openpty()
+        code = subprocess.run([LAB, "run", "x.toml", "-o", "x", "--again", *words], stderr=theirs,
+                              stdout=subprocess.DEVNULL, check=False, timeout=PROGRAM_HANG_S,
+                              env=dict(os.environ, FLASHEMU_LAB_STORE="quiet")).returncode
+        os.close(theirs)
+        said = b""
+        with contextlib.suppress(OSError):
+            while got := os.read(ours, 4096):
+                said += got
+        os.close(ours)
+        assert code == 0 and (b"of 6 runs" in said) == some and (some or said == b""), said
 
 
 run(globals())

@@ -12,7 +12,7 @@ import sys
 from importlib import import_module
 from typing import Callable, Sequence
 
-from ..core import signals, streams
+from ..core import progress, signals, streams
 from . import outputs
 from .completion import commands, complete
 from .parser import build_parser
@@ -78,6 +78,7 @@ def _dispatch(argv: Sequence[str]) -> int:
     if not name:
         parser.print_help()
         return 2
+    progress.be_quiet(arguments.quiet)
     outputs.check(name, arguments)
     return performer(name)(arguments)
 

@@ -175,8 +175,10 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
 
     def add(name: str, about: str) -> argparse.ArgumentParser:
-        return commands.add_parser(name, help=about, description=about[0].upper() + about[1:] + ".",
+        made = commands.add_parser(name, help=about, description=about[0].upper() + about[1:] + ".",
                                    allow_abbrev=False)
+        made.add_argument("-q", "--quiet", action="store_true", help="show no progress")
+        return made
 
     _add_experiments(add)
     _add_recordings(add)

@@ -8,11 +8,14 @@ import time
 
 
 class _Line:
-    """One line on standard error that is written over; nothing if that is no terminal."""
+    """One line on standard error that is written over; nothing if that is no terminal, or if nobody
+    wants to see it."""
+
+    _quiet = False
 
     def __init__(self) -> None:
         self._begin = time.monotonic()
-        self._on = sys.stderr.isatty()
+        self._on = sys.stderr.isatty() and not _Line._quiet
 
     def _write(self, text: str) -> None:
         if self._on:
@@ -22,6 +25,11 @@ class _Line:
     def end(self) -> None:
         """Removes the line."""
         self._write("")
+
+
+def be_quiet(quiet: bool) -> None:
+    """Whether nobody wants to see lines from now on."""
+    _Line._quiet = quiet
 
 
 class Progress(_Line):
