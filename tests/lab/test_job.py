@@ -55,8 +55,6 @@ def test_figures():
     assert got["syncs"] == [{"call": "fsync", "program": "a b", "at_ns": 1000, "ns": 1600}]
     none = job.figures(timed.Life("ideal", (), "true"), lived("# flashemu trace 1\n"))
     assert none["waf"] is None and none["busy_ns"] == 0
-    assert abs(job._student(0.995, 19) - 2.8609) < 0.001
-    assert abs(job._student(0.995, 4) / 4.6041 - 1) < 0.02
 
 
 def test_console():
@@ -86,10 +84,18 @@ def test_compare():
     assert code == 1 and out.startswith("the second takes 3.1% longer than the first"), out
     code, out, _ = lab("job", "--compare", written("b", slow), a)
     assert code == 0 and "shorter than the first" in out, out
+    # A device that cleans up in one of the lives of a seed, for long, hides nothing.
+    code, out, _ = lab("job", "--compare", a, written("b", [t * (14 if i == 7 else 10) // 10
+                                                            for i, t in enumerate(slow)]))
+    assert code == 1 and out.startswith("the second takes 3.1% longer than the first (+3."), out
+    # Seven seeds say nothing at this level, and eight do if all agree.
+    eight = written("eight", base[:8])
+    assert lab("job", "--compare", eight, written("b", slow[:8]))[0] == 1
+    assert lab("job", "--compare", eight, written("b", [*slow[:7], base[7] - 1]))[0] == 0
     noise = [t + (-1) ** i * 40000 + i * 100 for i, t in enumerate(base)]
     code, out, _ = lab("job", "--compare", a, written("b", noise))
     assert code == 0 and out.startswith("no difference can be told"), out
-    for b, said in ((written("few", base[:4]), "4 seeds in common; a comparison needs at least 5"),
+    for b, said in ((written("few", base[:4]), "4 seeds in common; a comparison needs at least 8"),
                     (written("other", base, profile="other"), "different profile"),
                     (written("old", base, schema="x"), "is not what"), ("no", "cannot be read")):
         code, out, err = lab("job", "--compare", a, b)
@@ -113,9 +119,10 @@ def alarms(draw, count, longer, chance):
 
 def test_comparisons_are_right():
     """Over 20 seeds 3 % are found in 19 of 20 comparisons if chance makes up to 2.5 % of one job alone,
-    and of equal jobs at most 2 % alarm: normal chance, rare and large, and all or nothing."""
+    and of equal jobs at most 2 % alarm: normal chance, rare and large, rare and huge, all or nothing."""
     for chance in (lambda draw: draw.gauss(0, 0.025),
                    lambda draw: draw.choice((-0.06, 0.06)) * (draw.random() < 0.05),
+                   lambda draw: 0.4 * (draw.random() < 0.03) - 0.3 * (draw.random() < 0.03),
                    lambda draw: draw.choice((-0.025, 0.025))):
         draw = random.Random(7)
         assert alarms(draw, 400, 1.03, chance) >= 380
