@@ -35,6 +35,8 @@ def test_a_log_for_random_order_shows_in_merges():
     assert rules._random_log(c, 3, 4 * MIB, 16384) == 0  # nothing says what a merge takes
     c.random = {n: {chunk: in_order[chunk] + 4e8 * (n > 3) for chunk in chunks} for n in range(6)}
     assert rules._random_log(c, 3, 4 * MIB, 16384) == 0
+    c.random[4] = c.random[5] = in_order    # too many units cost as little as order does
+    assert rules._random_log(c, 3, 4 * MIB, 16384) == 0
 
 
 def test_numbers_as_a_profile_has_them():

@@ -422,7 +422,8 @@ def _random_log(rows: Curves, limit: int, unit: int, page: int) -> int:
     many, in_order = pooled(rows.random, limit + 1), pooled(rows.linear, 1, limit)
     merges = [(t - in_order[chunk]) * unit / chunk / (many[chunk] - in_order[chunk])
               for chunk, t in pooled(rows.random, 1, limit).items()
-              if page <= chunk <= unit // 8 and chunk in in_order and chunk in many]
+              if page <= chunk <= unit // 8 and chunk in in_order
+              and many.get(chunk, in_order[chunk]) != in_order[chunk]]
     each = round(median(merges)) if merges else 0
     return unit // each // page * page if each > 1 else 0
 
