@@ -102,6 +102,24 @@ static int power_on(void)
     return fe_device_power_on(dev, fe_device_now(dev), &ready, NULL);
 }
 
+/* Two writes of the run before do not count, and one cut is all. */
+static void test_power_image_counts_the_writes_of_a_run(void **state)
+{
+    (void)state;
+    profile.power.cut_writes = 3;
+    for (int run = 0; run < 2; run++) {
+        plug_in();
+        assert_int_equal(submit(FE_REQ_WRITE, 1, 5), FE_OK);
+        assert_int_equal(submit(FE_REQ_WRITE, 2, 6), FE_OK);
+    }
+    assert_int_equal(submit(FE_REQ_WRITE, 3, 7), FE_OK);
+    assert_int_equal(submit(FE_REQ_WRITE, 4, 8), FE_NO_POWER);
+    assert_int_equal(power_on(), 0);
+    for (uint64_t page = 4; page < 10; page++)
+        assert_int_equal(submit(FE_REQ_WRITE, page, 9), FE_OK);
+    assert_int_equal(fe_device_cuts(dev), 1);
+}
+
 static void test_power_image_plugging_in_is_power_on(void **state)
 {
     (void)state;
@@ -520,6 +538,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(test_power_image_empties_a_volatile_cache),
         T(test_power_image_cache_keeps_its_order),
+        T(test_power_image_counts_the_writes_of_a_run),
         T(test_power_image_plugging_in_is_power_on),
         T(test_power_image_what_a_cut_does_is_done_once),
         T(test_power_image_the_dead_stay_dead),
