@@ -9,6 +9,7 @@ from flashemu_lab_bench import FLASHEMU, opens_short  # noqa: F401
 from flashemu_script import run
 
 from flashemu_lab.crash import results
+from flashemu_lab.crash.checks import reason_of
 from flashemu_lab.crash.power_cuts import COUNTS, Cut, _listen, _members, parse_id
 from flashemu_lab.crash.results import Crashed, Done
 from flashemu_lab.runs.program import Outcome
@@ -58,6 +59,13 @@ SOME = Crashed("program", [
     cut("q:f2fs:log:1:0", (0, 0, 0, 3, 3, 0, 0, 0), mount=500000, recover=600000),
     Done("q:f2fs:log:1:1", 8, "k", "c", Outcome("lost", message="no power")),
     Done("q:f2fs:log:1:2", 9, "k", "c", Outcome("failed", message="no room"))])
+
+
+def test_how_a_check_ended():
+    """A shell says 128 and the signal; 128 alone is no signal."""
+    said = [reason_of(code).split("the check ")[1] for code in (None, 7, 128, 129, 137, -9)]
+    assert said == ["took too long", "ended with exit code 7", "ended with exit code 128",
+                    "was ended by signal 1", "was ended by signal 9", "was ended by signal 9"], said
 
 
 def test_groups():

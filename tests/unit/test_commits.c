@@ -96,6 +96,10 @@ static void test_requests_in_flight(void **state)
     (void)state;
     /* The flush arrives while writes are under way, and a write behind it ends first. */
     CHECK(1, 60, 60, {W, 10, 40}, {W, 11, 35}, {F, 12, 70}, {W, 13, 50});
+    /* A pause begins when the last of them is done, and not the one that came last. */
+    CHECK(1, 2 * FE_COMMIT_PAUSE_NS + 30, 2 * FE_COMMIT_PAUSE_NS + 30, {W, 10, 2 * FE_COMMIT_PAUSE_NS},
+          {W, 11, 35}, {W, 2 * FE_COMMIT_PAUSE_NS + 5, 2 * FE_COMMIT_PAUSE_NS + 20},
+          {F, 2 * FE_COMMIT_PAUSE_NS + 20, 2 * FE_COMMIT_PAUSE_NS + 40});
 }
 
 static void test_failures(void **state)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * A long trim is done in parts: between them the device can be looked at, and parts and pauses
- * change nothing.
+ * change nothing.  And what a device tells of its extents.
  */
 #include "flashemu/extents.h"
 #include "flashemu/pause.h"
@@ -108,9 +108,37 @@ static void test_parts_end_with_pages_of_the_table(void **state)
     fe_device_destroy(w.dev);
 }
 
+/* What a cache holds is data, though the flash has nothing of it and a cut would lose it; and from the
+ * instant of a cut on nothing is told. */
+static void test_extents_of_a_cached_page(void **state)
+{
+    (void)state;
+    static const char *const overrides[] = {"cache.size=64K", "cache.volatile=yes",
+                                            "cache.idle_flush=no"};
+    struct fe_device_options opt = {.seed = 1, .payload = true, .power_cuts = true};
+    struct watch w = {0};
+    struct fe_profile p;
+    struct fe_extent e;
+    struct fe_err err;
+    assert_int_equal(fe_profile_load(&p, "ssd-page", overrides, 3, &err), 0);
+    assert_int_equal(fe_device_create(&w.dev, &p, &opt, &err), 0);
+    fe_profile_fini(&p);
+    w.page = fe_device_page_bytes(w.dev);
+    uint64_t at = ft_device_submit(w.dev, FE_REQ_WRITE, 0, 3 * w.page, w.page, NULL, false)
+                      .complete_ns + 1000;
+    assert_int_equal(kind_at(&w, 2), FE_EXTENT_HOLE);
+    assert_true(kind_at(&w, 3) != FE_EXTENT_HOLE);
+    assert_int_equal(kind_at(&w, 4), FE_EXTENT_HOLE);
+    assert_int_equal(fe_device_plan_cut(w.dev, at, 0, &err), 0);
+    assert_int_equal(fe_device_extent(w.dev, at - 1, 0, w.page, &e), FE_OK);
+    assert_int_equal(fe_device_extent(w.dev, at, 0, w.page, &e), FE_NO_POWER);
+    fe_device_destroy(w.dev);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_extents_of_a_cached_page),
         cmocka_unit_test(test_pauses_change_nothing),
         cmocka_unit_test(test_parts_end_with_pages_of_the_table),
     };
