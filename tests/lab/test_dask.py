@@ -270,9 +270,10 @@ def test_a_scheduler_that_stays_away():
     with Cluster(1) as cluster:
         step = ("import threading, signal\n"
                 "threading.Timer(2, lambda: os.kill(%d, 9)).start()" % cluster.scheduler.pid)
-        assert scripted(cluster.address, step) == (
+        said = scripted(cluster.address, step)
+        assert said == (
             "2 the scheduler %s is gone; what has ended is stored, and the same command continues\n"
-            % cluster.address)
+            % cluster.address), said
 
 
 def test_nobody_is_there():

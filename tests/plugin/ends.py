@@ -66,7 +66,7 @@ def read_back(lie):
     """What f3read finds of an ext4 that f3write fills, if the device lies behind its sectors."""
     name = lie if lie.startswith(("none", "capacity")) else lie + "/4M-"
     with Server(*CARD) as s, attached(s) as device, tempfile.TemporaryDirectory() as mount:
-        subprocess.run(["mkfs.ext4", "-q", "-F", "-O", "^has_journal,^resize_inode,^metadata_csum",
+        subprocess.run(["mkfs.ext4", "-q", "-F", "-O", "^has_journal,^resize_inode,^metadata_csum,^orphan_file",
                         "-m", "0", "-N", "16", "-G", "4096",
                         "-E", "packed_meta_blocks=1,lazy_itable_init=0,nodiscard", device],
                        check=True, stdout=subprocess.DEVNULL)

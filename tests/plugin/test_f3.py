@@ -13,9 +13,7 @@ from flashemu_script import skip
 from flashemu_server import HANG_S, Server, attached, need, need_attached, run
 
 # Sectors that the filesystem has for itself, and writes again at its end.
-FS_SECTORS = 128
-# f3write also leaves what is less than a MiB.
-UNFILLED = 2048 + FS_SECTORS
+FS_SECTORS = 192
 NEWS = {"the real thing": "good", "damaged": "damaged"}
 
 
@@ -59,10 +57,11 @@ def test_f3probe_looks_for_powers_of_two_only():
 
 def filled(stick):
     """Sectors that f3read calls good, corrupted and overwritten when f3write has filled an ext4
-    whose own sectors are the first few of the device."""
+    whose own sectors are the first few of the device, and the sectors that f3write has left: a MiB
+    at most before f3 9, four since."""
     with Server("transcend8g", "clock=virtual", *stick.params()) as s, \
             tempfile.TemporaryDirectory(prefix="fe") as folder, attached(s) as device:
-        subprocess.run(["mkfs.ext4", "-q", "-F", "-O", "^has_journal,^resize_inode,^metadata_csum",
+        subprocess.run(["mkfs.ext4", "-q", "-F", "-O", "^has_journal,^resize_inode,^metadata_csum,^orphan_file",
                         "-m", "0", "-N", "16", "-G", "4096",
                         "-E", "packed_meta_blocks=1,lazy_itable_init=0,nodiscard", device],
                        check=True, stdout=subprocess.DEVNULL)
@@ -77,16 +76,18 @@ def filled(stick):
                 f.write("0")
             wrote = answer("f3write", folder)
             assert "OK!" in wrote, wrote
+            stat = os.statvfs(folder)
             out = answer("f3read", folder)
         finally:
             subprocess.run(["umount", folder], check=True)
-    return [sum(int(line[i]) for line in re.findall(r"h2w \.\.\. +(\d+)/ *(\d+)/ *(\d+)/ *(\d+)",
-                                                    out)) for i in (0, 1, 3)]
+    lines = re.findall(r"h2w \.\.\. +(\d+)/ *(\d+)/ *(\d+)/ *(\d+)", out)
+    return [sum(int(line[i]) for line in lines) for i in (0, 1, 3)] + \
+        [stat.f_bfree * stat.f_frsize // 512]
 
 
 def test_f3write_and_f3read():
     for stick in SMALL + [ODD]:
-        good, corrupted, overwritten = filled(stick)
+        good, corrupted, overwritten, left = filled(stick)
         kind = {(False, False): "good", (True, False): "limbo", (False, True): "wraparound",
                 (True, True): "chain"}[corrupted > FS_SECTORS, overwritten > FS_SECTORS]
         assert kind == stick.kind, (stick, good, corrupted, overwritten)
@@ -94,7 +95,8 @@ def test_f3write_and_f3read():
             assert corrupted + overwritten == 0
             continue
         usable = stick.usable // 512
-        assert usable - UNFILLED <= good <= usable + stick.cache // 512, (stick, good)
+        assert left <= 4 * 2048 + FS_SECTORS, (stick, left)
+        assert usable - left - FS_SECTORS <= good <= usable + stick.cache // 512, (stick, good, left)
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ static int open_file(struct source *s, const char *arg, struct fe_err *err)
     int code = blktracefile_open(&s->file, arg, err);
     if (code < 0 || s->file)
         return code;
-    if (stat(arg, &st) < 0 && errno == ENOENT)
+    if (!gzfile_exists(arg) && stat(arg, &st) < 0 && errno == ENOENT)
         return fe_err_set(err, ENOENT, "%s: %s; allowed: a file, - for standard input, gen:PATTERN "
                           "or rec:RECORDING", arg, strerror(ENOENT));
     code = gzfile_open(&s->file, &compressed, arg, err);
