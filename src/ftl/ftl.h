@@ -12,8 +12,7 @@
  * adds to the op list, plus the work of the controller alone, which the strategy adds itself with
  * fe_ops_busy().
  *
- * The device calls a strategy page by page, in the order in which requests arrive.  There is no
- * lock here: one caller at a time.
+ * The device calls a strategy page by page, in the order of requests.  One caller at a time: no lock.
  */
 #pragma once
 
@@ -52,9 +51,9 @@ struct fe_ftl {
     const struct fe_ftl_ops *ops;
     struct fe_medium *medium; /* not owned */
     uint32_t n_lpns;          /* logical pages [0, n_lpns) */
-    uint32_t trim_unit;       /* pages that share a page of the strategy's own tables: parts of a long
-                                 trim begin at multiples of it; 0: one page */
-    bool hears_idle;         /* ops->idled is called; set when the strategy is made */
+    uint32_t trim_unit;       /* pages of one page of the strategy's tables; parts of a long trim begin at
+                                 multiples of it; 0: one page */
+    bool hears_idle;          /* ops->idled is called; set when the strategy is made */
     struct fe_ftl_counters counters;
 };
 
@@ -195,8 +194,7 @@ extern const struct fe_ftl_ops *const fe_ftl_registry[];
 /* The index of a name in the registry, or -1. */
 int fe_ftl_find(const char *name);
 
-/* A strategy on a medium that must outlive it: `start` says how, and how it can fail.  *ret is set on
- * success only. */
+/* A strategy on a medium that must outlive it; `start` says how it can fail.  *ret: on success only. */
 int fe_ftl_create(struct fe_ftl **ret, const struct fe_ftl_ops *ops, const struct fe_ftl_params *p,
                   struct fe_medium *m, uint32_t n_lpns, bool used, struct fe_err *err);
 void fe_ftl_destroy(struct fe_ftl *ftl);

@@ -131,7 +131,7 @@ class Image:
                 return
             reason = os.strerror(errno.ENOSPC)
         except OSError as e:
-            reason = e.strerror
+            reason = e.strerror or str(e)
         raise LabError(f"{self.path}: {reason}")
 
     def _change(self, offset: int, content: bytes) -> None:

@@ -96,7 +96,7 @@ class Descent:
         here = np.array(at(x), dtype=float)
         if self.slopes is None or self.slopes.shape != (len(here), len(x)):
             self.slopes = np.array(slopes_at(x, here), dtype=float)
-        cost = math.fsum(map(value, ((here / scale)**2).tolist()))
+        cost = math.fsum(value(float(r)) for r in (here / scale)**2)
         for _ in range(steps - 1):
             step = _step(x, here, self.slopes, weight((here / scale)**2), damping, bounds)
             length = product(step, step)
@@ -106,7 +106,7 @@ class Descent:
             there = np.array(at(beyond), dtype=float)
             expected = np.array([product(row, step) for row in self.slopes])
             self.slopes = self.slopes + np.outer(there - here - expected, step) / length
-            now = math.fsum(map(value, ((there / scale)**2).tolist()))
+            now = math.fsum(value(float(r)) for r in (there / scale)**2)
             if now >= cost:
                 damping *= _SHORTER
                 continue

@@ -156,7 +156,7 @@ def _years(q: Question, steady: Mapping[str, Steady], per_day: float,
     ends: dict[str, float] = {}
     for s, pools in possible:
         drawn = lives.draw(pools, s.spares, q.card.spread, effort.seed, each)
-        parts.append(np.maximum(drawn.bytes + s.gained, 0) / per_day / YEAR)
+        parts.append(np.array(np.maximum(drawn.bytes + s.gained, 0) / per_day / YEAR, dtype=float))
         for name, share in drawn.ends.items():
             ends[name] = ends.get(name, 0.0) + share / len(possible)
     return np.sort(np.concatenate(parts)), ends

@@ -194,8 +194,8 @@ def _work_texts(found: Found) -> list[str]:
                         f"With {depth[0]} {op}s in flight it is {_times(depth[1])} as with one.")
     gain = behaviour.rest_gain(found.points)
     if gain and gain > 1.3:
-        told.append(f"After a pause of 10 s, scattered writes are {_times(gain)}: it uses pauses to "
-                    "clean up" + (", or to empty its cache." if found.cache else "."))
+        told.append(f"After a pause of 10 s, scattered writes are {_times(gain)}: it uses pauses "
+                    "to clean up" + (", or to empty its cache." if found.cache else "."))
     elif gain:
         told.append("A pause does not make scattered writes faster.")
     rates = [p.value for p in found.points if p.procedure == "seq-read"]
