@@ -81,13 +81,13 @@ def test_compare():
     assert code == 0 and "same time to the nanosecond, with each of 20 seeds" in out, out
     slow = [t * 103 // 100 + i % 3 * 1000 for i, t in enumerate(base)]
     code, out, _ = lab("job", "--compare", a, written("b", slow))
-    assert code == 1 and out.startswith("the second takes 3.1% longer than the first"), out
+    assert code == 1 and out.startswith("the second takes 3.1 % longer than the first"), out
     code, out, _ = lab("job", "--compare", written("b", slow), a)
     assert code == 0 and "shorter than the first" in out, out
     # A device that cleans up in one of the lives of a seed, for long, hides nothing.
     code, out, _ = lab("job", "--compare", a, written("b", [t * (14 if i == 7 else 10) // 10
                                                             for i, t in enumerate(slow)]))
-    assert code == 1 and out.startswith("the second takes 3.1% longer than the first (+3."), out
+    assert code == 1 and out.startswith("the second takes 3.1 % longer than the first (+3."), out
     # Seven seeds say nothing at this level, and eight do if all agree.
     eight = written("eight", base[:8])
     assert lab("job", "--compare", eight, written("b", slow[:8]))[0] == 1
@@ -157,9 +157,9 @@ def test_against():
         for Played.longer, want in ((1.03, 1), (0.97, 0)):
             for bisect in ([], ["--bisect"]):
                 code, out, _ = job_of("--against", "base.json", *bisect)
-                assert code == want and "3.0%" in out.splitlines()[-1], (out, code)
+                assert code == want and "3.0 %" in out.splitlines()[-1], (out, code)
         code, out, err = job_of("--against", "base.json", "--json")
-        assert code == 0 and "3.0% shorter" in err and len(json.loads(out)) == 20
+        assert code == 0 and "3.0 % shorter" in err and len(json.loads(out)) == 20
         Played.code = 3
         assert job_of("--against", "base.json")[0] == 1
         assert job_of("--against", "base.json", "--bisect")[0] == 125, "git skips this commit"

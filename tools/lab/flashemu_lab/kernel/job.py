@@ -86,8 +86,8 @@ def compare(first: Sequence[Json], second: Sequence[Json]) -> Comparison:
         return Comparison(
             f"both take the same time to the nanosecond, with each of {len(pairs)} seeds", False)
     middle, low, high = _interval([b / a - 1 for a, b in pairs])
-    said = f"{abs(middle):.1%} {'longer' if middle > 0 else 'shorter'}"
-    within = f"{low:+.1%} to {high:+.1%} in 99 of 100 cases, {len(pairs)} seeds"
+    said = f"{100 * abs(middle):.1f} % {'longer' if middle > 0 else 'shorter'}"
+    within = f"{100 * low:+.1f} to {100 * high:+.1f} % in 99 of 100 cases, {len(pairs)} seeds"
     if low <= 0 <= high:
         return Comparison(f"no difference can be told: the second takes {said} ({within})", False)
     return Comparison(f"the second takes {said} than the first ({within})", middle > 0)
