@@ -18,9 +18,8 @@ refused() { # WORDS-OF-THE-MESSAGE RUN-OPTION...
 refused "--needs ext5: the machine is not made with that" --needs ext5
 if grep -qsx ntfs3 "$base/tcg.lacks"; then
     FLASHEMU_VM_ENGINE=tcg refused "--needs ntfs3: no kernel here has it" --needs ext4 --needs ntfs3
-else # Debian 13's kernel has it
-    FLASHEMU_VM_ENGINE=tcg "$top/tools/vm/run" --needs ext4 --needs ntfs3 - \
-        <<<'grep -q ntfs3 /proc/filesystems' || fail "--needs ntfs3: the kernel that has it lacks it"
+else
+    echo "not tried: a module that no kernel has; Debian 13's has ntfs3"
 fi
 code=0
 FLASHEMU_VM_ENGINE=kvm "$prepare" --engine 2>"$tmp/out" || code=$?

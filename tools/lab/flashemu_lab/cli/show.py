@@ -28,6 +28,12 @@ from ..runs.run import Json
 MOST_ROWS = 60
 
 
+def _wrapped(text: str, width: int = 78, indent: int = 0) -> list[str]:
+    """Lines of a text, all but the first one behind so many blanks.  Names such as "ext4-log" stay
+    whole."""
+    return textwrap.wrap(text, width, subsequent_indent=" " * indent, break_on_hyphens=False)
+
+
 def runs(e: Experiment) -> int:
     """How many runs an experiment has."""
     return math.prod(len(f.levels) for f in e.factors)
@@ -37,10 +43,9 @@ def describe(e: Experiment, stored: int) -> str:
     """An experiment in words; `stored` of its runs have a result already."""
     parts = [e.title, ""]
     if e.question:
-        parts += [*textwrap.wrap(e.question, 78), ""]
+        parts += [*_wrapped(e.question), ""]
     for f in e.factors:
-        parts += textwrap.wrap(f"{f.name:<20} {', '.join(f.levels)}", 78,
-                               subsequent_indent=" " * 21)
+        parts += _wrapped(f"{f.name:<20} {', '.join(f.levels)}", indent=21)
     parts += ["", f"{'device':<20} {' '.join((e.profile, *e.settings)).strip()}"]
     if e.warmup:
         parts.append(f"{'before it counts':<20} {e.warmup}")
@@ -49,7 +54,7 @@ def describe(e: Experiment, stored: int) -> str:
         parts.append(f"{'measured':<20} {m.label} = {m.value}")
     parts += ["", f"{runs(e)} runs, of which {stored} are stored."]
     if e.notes:
-        parts += ["", *textwrap.wrap(e.notes, 78)]
+        parts += ["", *_wrapped(e.notes)]
     return "\n".join(parts) + "\n"
 
 
@@ -70,9 +75,9 @@ def summary(table: Table) -> str:
 
 def answer(table: Table) -> str:
     """The conclusion; what is to be pasted stands behind its first sentence."""
-    parts = ["\n".join(textwrap.wrap(sentence, 78)) + "\n" for sentence in conclusion(table)]
+    parts = ["\n".join(_wrapped(sentence)) + "\n" for sentence in conclusion(table)]
     if table.replay:
-        parts.append("\n".join(textwrap.wrap(table.replay["sentence"], 78)) + "\n")
+        parts.append("\n".join(_wrapped(table.replay["sentence"])) + "\n")
     literal = paste(split(table)[0])
     if literal:
         parts.insert(1, f"\n{literal}\n")
@@ -146,7 +151,7 @@ def describe_workload(name: str) -> str:
     """A workload in words."""
     w = workload(name)
     rows = [("pattern", [w["pattern"] or "none, only recordings"]),
-            ("recordings", textwrap.wrap(", ".join(w["recordings"]), 64) or ["none"])]
+            ("recordings", _wrapped(", ".join(w["recordings"]), 64) or ["none"])]
     lines = [f"{head if i == 0 else '':<12} {line}" for head, text in rows
              for i, line in enumerate(text)]
     return "\n".join([f"{name}: {w['about']}", "", *lines, "",

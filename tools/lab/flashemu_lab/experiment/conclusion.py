@@ -112,6 +112,8 @@ def _mean_and_most(errors: list[tuple[float, Row]], table: Table) -> str:
     """Shares by which runs are off, such as "20 % in the mean and by at most 50 % (fat, big)"."""
     worst, row = max(errors, key=lambda pair: abs(pair[0]))
     mean = sum(abs(error) for error, _ in errors) / len(errors)
+    if worst == 0:
+        return "0 %"
     where = ", ".join(combination(table.experiment, row.levels))
     most = f"{number(abs(100 * worst))} %" + (f" ({where})" if where else "")
     return most if len(errors) == 1 else f"{number(100 * mean)} % in the mean and by at most {most}"
