@@ -63,7 +63,7 @@ def test_the_lines_make_the_layout():
             data = part["start"] * 512 + (reserved + fats * length + root // 16) * 512
             assert b[13] * 512 == c.layout.cluster and data == c.data, (profile, c, data)
             # ... which is what the label says.
-            match = re.search(r"data at (\d+)([KM])", c.label)
+            match = re.search(r"data at (\d+) ([KM])iB", c.label)
             if match:
                 seen += 1
                 assert data % (int(match[1]) << {"K": 10, "M": 20}[match[2]]) == 0

@@ -268,8 +268,13 @@ def test_an_exception_of_the_run_itself():
 def test_a_scheduler_that_stays_away():
     write("x.toml", MANY % (2, "2000M"))
     with Cluster(1) as cluster:
-        step = ("import threading, signal\n"
-                "threading.Timer(2, lambda: os.kill(%d, 9)).start()" % cluster.scheduler.pid)
+        step = ("import threading\n"
+                "connect = dask_cluster.DaskEngine._connect\n"
+                "def connected(*args):\n"
+                "    link = connect(*args)\n"
+                "    threading.Timer(1, os.kill, (%d, 9)).start()\n"
+                "    return link\n"
+                "dask_cluster.DaskEngine._connect = connected" % cluster.scheduler.pid)
         said = scripted(cluster.address, step)
         assert said == (
             "2 the scheduler %s is gone; what has ended is stored, and the same command continues\n"

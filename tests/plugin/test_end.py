@@ -99,9 +99,9 @@ def served_after_sigterm(n):
             s.proc.send_signal(signal.SIGTERM)
             while len(errors) < n:
                 h.poll(100)
+            h.shutdown()
         except nbd.Error:
-            pass
-        h.shutdown()
+            pass  # it has hung up
         assert s.wait() == 0
         return errors.count(0)
 
