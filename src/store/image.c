@@ -477,17 +477,17 @@ const struct fe_store_what *fe_store_image(const struct fe_store *s)
 }
 
 /* What was loaded is on the disk since the opening.  Power-on may program a block that was erased
- * before, and so destroy what an older status needs: the one that says more is synced first. */
+ * before, and so destroy what an older status needs: unless a close has synced all, the status that says
+ * more is synced first.  The one in memory may say it already, and the disk have another one. */
 void fe_store_loaded(struct fe_store *s)
 {
     struct fe_image *g = s->img;
-    uint64_t told_seq = g->status.synced_seq;
     if (g->sync)
         g->status.synced_seq = fe_max_u64(g->status.synced_seq, g->seq);
     g->status.n_open_1 = g->sync ? 1 : 0;
     g->status_epoch = g->epoch;
     fe_image_write_status(g);
-    if (g->status.synced_seq > told_seq)
+    if (g->sync && !g->was_clean)
         fe_image_sync_now(s);
 }
 
