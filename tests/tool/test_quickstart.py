@@ -106,6 +106,27 @@ def test_the_engine_of_the_machine_is_named():
         assert ("5.67" in out) == (code == 0), (prepare, out)
 
 
+def test_a_machine_that_dies_is_tried_once_more():
+    """With a new stick; what fails otherwise is not tried again."""
+    quickstart("ideal")
+    write("tools/vm/prepare", "#!/bin/sh\n[ -z $1 ] || echo uml\n")
+    os.chmod("tools/vm/prepare", 0o755)
+    serve = read("tools/vm/on-host")
+    env = dict(os.environ, PATH=os.getcwd() + "/bin:" + os.environ["PATH"])
+    for code, deaths, tries, ended_with in ((125, 1, 4, 0), (125, 2, 4, 2), (1, 1, 3, 2), (2, 1, 3, 2)):
+        write("tried", "")
+        write("tools/vm/serve", "%s[ $5 != file-ext4-aligned ] || [ $(grep -c $5 tried) -ge %d ] || "
+              "{ echo $5 >>tried; echo half; exit %d; }\necho $5 >>tried\n%s"
+              % (serve[:serve.index("\n") + 1], deaths, code, serve[serve.index("\n") + 1:]))
+        os.chmod("tools/vm/serve", 0o755)
+        got, out, err = ended(["tools/quickstart", "--offline", "--way", "vm", "--profile", "ideal"],
+                              env=env)
+        assert got == ended_with and len(read("tried").split()) == tries, (code, got, out, err)
+        assert ("5.67" in out) == (got == 0), out
+        if got:
+            assert "build/quickstart.file-ext4-aligned ends with\nhalf\n" in err, err
+
+
 def test_it_ends_with_a_page():
     path = os.path.realpath("build/article/index.html")
     assert quickstart("transcend8g").splitlines()[-1].strip() == path and read(path) == "page\n"
