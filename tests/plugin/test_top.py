@@ -92,7 +92,7 @@ def test_rates_are_in_device_time():
                 h.pwrite(bytes(512), 1024 * i)
         out = p.stdout.read()
         assert p.returncode == 0
-        rates = [float(x) for x in re.findall(r"\nwrite +[0-9.]+ +([0-9]+) ", out)]
+        rates = [float(x) for x in re.findall(r"\nwrite +[0-9.]+ +([0-9.]+) ", out)]
         busy = [float(x) for x in re.findall("busy ([0-9]+) %", out)]
         assert len(rates) == len(busy) == 2, out
         for per_second, percent in zip(rates, busy):
