@@ -11,7 +11,7 @@ from flashemu_lab_bench import FLASHEMU  # noqa: F401
 from flashemu_script import run
 
 from flashemu_lab.core import streams
-from flashemu_lab.core.units import NARROW_SPACE, number, quantity, whole
+from flashemu_lab.core.units import NARROW_SPACE, in_bytes, number, quantity, whole
 from flashemu_lab.experiment.agreement import ranges
 from flashemu_lab.experiment.spec import parse
 from flashemu_lab.experiment.table import Row, Table
@@ -239,6 +239,12 @@ def test_units_of_users():
                         ("3GB/s", 3e9), ("3MT/s", 3e6), ("-1.5e3", -1500)):
         assert abs(quantity(text) - value) <= 1e-12 * abs(value), (text, quantity(text))
     assert quantity("3k") is quantity("1e400") is quantity("3 4") is None
+    for text, value in (("5.6GB", 5.6e9), ("2GiB", 2 << 30), ("2g", 2 << 30), ("3kB", 3e3), ("3KB", 3e3),
+                        ("3k", 3072), ("3KiB", 3072), ("1T", 1 << 40), ("1TiB", 1 << 40), ("7", 7),
+                        ("9B", 9), ("0", 0), ("1.5 MiB", 3 << 19)):
+        assert in_bytes(text) == value, (text, in_bytes(text))
+    for text in ("5s", "5%", "5MB/s", "5Mbit", "60TBW", "5Gb", "5,6GB", "-5GB", "", "1e400", "GB"):
+        assert in_bytes(text) is None, text
     assert whole("0123") == 123 and whole("-1") is whole("1" * 31) is whole("") is None
 
 

@@ -111,6 +111,30 @@ def test_readings_that_do_not_belong_together():
     refused("no device in common", of_sums, FIRST.splitlines()[0], SECOND.splitlines()[1])
 
 
+def test_readings_of_two_machines():
+    """A disk that is in one of them only, with writes; what was never written to does not matter."""
+    other = SECOND.replace("mmcblk0", "mmcblk1")
+    refused("mmcblk0, mmcblk0p1, mmcblk1 and mmcblk1p1 are not in each of the readings", of_sums, FIRST,
+            other)
+    refused("mmcblk0p1 is not in each", of_sums, FIRST, "".join(SECOND.splitlines(keepends=True)[:2]))
+    refused("has no device 'mmcblk0'; it has sda", of_sums, FIRST, other, 7200, "mmcblk0")
+    stick = "   8      16 sdb 90 0 700 9 {} 0 {} 9 0 9 9\n"
+    assert of_sums(FIRST, SECOND + stick.format(0, 0)) == WANT
+    refused("sdb is not in each of the readings", of_sums, FIRST, SECOND + stick.format(1, 8))
+    assert of_sums(FIRST, SECOND + stick.format(1, 8), device="mmcblk0") == WANT
+    assert of_sums(FIRST + "   7  0 loop0 9 0 8 9 9 0 8 9 0 9 9\n", SECOND) == WANT
+
+
+def test_a_clock_that_was_not_set():
+    """A board without a battery begins in 1970, and hears of the time from the network."""
+    for first, second, years in (("1970-01-01 00:00:31", "2026-11-30 10:00:00", 57),
+                                 ("31", "1796032800", 57), ("Thu Jan 1 00:00:31 UTC 1970",
+                                                            "Sun Nov 30 10:00:00 UTC 2025", 56)):
+        refused(f"the readings are {years} years apart by their own times; had somebody set the clock",
+                of_sums, f"{first}\n{FIRST}", f"{second}\n{SECOND}", 0)
+    assert of_sums(f"0\n{FIRST}", f"7200\n{SECOND}", 0) == WANT, "seconds that begin anywhere"
+
+
 def test_readings_that_were_cut_off():
     """Wherever the text ends, it is told, or nothing that counts is missing."""
     whole = len(FIRST.splitlines()[0])
@@ -199,6 +223,38 @@ def test_a_mean_in_any_language():
             text = (f"{clock} DEV tps wkB/s %util\n{clock} mmcblk0 1,0 7,00 0\n\n"
                     f"{word}{pad} DEV tps wkB/s %util\n{word}{pad} mmcblk0 1,0 2,50 0\n")
             assert sysstat.read(text, "", "x").per_day == 2560 * DAY, (word, clock)
+
+
+DAY_OF_SAR = """Linux 6.1.0-18-armv6l (pi) \t11/{}/26 \t_armv6l_\t(1 CPU)
+
+00:00:01 DEV tps rkB/s wkB/s areq-sz aqu-sz await %util
+{}
+Average: DEV tps rkB/s wkB/s areq-sz aqu-sz await %util
+Average: mmcblk0 5.5 0 {} 24 0 9 9
+"""
+
+
+def test_sar_of_several_days():
+    """A day of 24 hours with 10 kB/s, six hours of the next with 50: 18 kB/s.  Its files are put one
+    behind the other, so a banner may follow a table without an empty line; another table in front
+    has its own hours."""
+    def hours(n):
+        return "".join(f"{h % 24:02}:00:01 mmcblk0 5.5 0 7 24 0 9 9\n" for h in range(1, n + 1))
+    days = DAY_OF_SAR.format(28, hours(24), 10) + DAY_OF_SAR.format(29, hours(6), 50)
+    cpu = ("00:00:01 CPU %user %idle\n05:00:01 all 1 2\nAverage: CPU %user %idle\nAverage: all 1 2\n\n"
+           "00:00:01 DEV")
+    for text in (days, days.replace("00:00:01 DEV", cpu)):
+        found = sysstat.read(text, "", "x")
+        assert abs(found.per_day / DAY / 1024 - 18) < 1e-9, found.per_day / DAY / 1024
+        assert (found.seconds, found.size) == (30 * 3600, 24 * 1024), found
+
+
+def test_iostat_that_was_started_each_hour():
+    """Each run has a first report since the start of the machine, and with an interval later ones."""
+    def run_of(*rates):
+        return BANNER + "".join(CPU + BASIC + f"mmcblk0 5 1 {r} 0 1 {r * 600} 0\n\n" for r in rates)
+    assert sysstat.read(run_of(99, 10) + run_of(77, 30), "", "x").per_day == 20 * 1024 * DAY
+    assert sysstat.read(run_of(10) + run_of(10), "", "x").per_day == 10 * 1024 * DAY
 
 
 HEAD = "# hostname;interval;timestamp;"
@@ -307,7 +363,8 @@ def test_what_an_emmc_says_about_itself():
     assert extcsd.read(emmc("0x02", "0x05"), "x") == want
     older = ("Extended CSD rev 1.7 (MMC 5.0)\nPre EOL information [PRE_EOL_INFO: 0x02]\n"
              " i.e. Warning\nDevice life time estimation type A [DEVICE_LIFE_TIME_EST_TYP_A: 0x01]\n"
-             " i.e. 0% - 10% device life time used\n")
+             " i.e. 0% - 10% device life time used\n"
+             "Device life time estimation type B [DEVICE_LIFE_TIME_EST_TYP_B: 0x00]\n")
     assert extcsd.read(older, "x") == extcsd.Health({"A": (0, 0.1)}, 2)
     b_only = emmc("0x00", "0x0a").replace("EXT_CSD_PRE", "NO")
     assert extcsd.read(b_only, "x") == extcsd.Health({"B": (0.9, 1.0)}, 0)
@@ -316,6 +373,20 @@ def test_what_an_emmc_says_about_itself():
     refused("LIFE_TIME_EST_TYP_A is '0x'", extcsd.read, emmc("0x", ""), "x")
     refused("missing or 0x00) in revision 1.5 (MMC 4.41); it is there since MMC 5.0", extcsd.read,
             "Extended CSD rev 1.5 (MMC 4.41)\nCard Supported Command sets [S_CMD_SET: 0x01]\n", "x")
+
+
+def test_an_emmc_whose_text_was_cut_off():
+    """Wherever it ends behind type A, the answer is whole or there is none."""
+    whole = emmc("0x02", "0x05")
+    want = extcsd.read(whole, "x").used
+    for end in range(whole.index("LIFE_TIME_EST_TYP_A"), len(whole)):
+        try:
+            assert extcsd.read(whole[:end], "x").used == want, whole[:end]
+        except LabError as e:
+            assert "\n" not in str(e)
+    refused("type A only; has it been cut off? mmc extcsd read prints types A and B", extcsd.read,
+            whole[:whole.index("eMMC Life Time Estimation B")], "x")
+    refused("LIFE_TIME_EST_TYP_B is '0x0'; allowed", extcsd.read, emmc("0x02", "0x0"), "x")
 
 
 def test_the_life_of_an_emmc():

@@ -359,7 +359,7 @@ def test_what_is_refused():
     short = write("short.trace", head + "0 write 0 4096\n9000000000 write 0 4096\n")
     write("one.txt", FIRST)
     write("two.txt", SECOND)
-    write("registers", "eMMC Life Time Estimation A [EXT_CSD_DEVICE_LIFE_TIME_EST_TYP_A]: 0x02\n")
+    write("registers", "0x02 0x01\n")
     ssd = ("--card", "ssd-page", "--only")
     for said, *words in (
             ("has no writes, so nothing wears", reads),
@@ -377,6 +377,17 @@ def test_what_is_refused():
             ("allowed: a time such as", "logger,every=soon"),
             ("there is no such file", ""),
             ("such as 500MB or 2G", "host=1PB"),
+            ("host=5MB/s: allowed: host=SIZE", "host=5MB/s"),
+            ("host=5s: allowed: host=SIZE", "host=5s"),
+            ("host=5,6GB: allowed: host=SIZE", "host=5,6GB"),
+            ("60TBW: allowed: host=SIZE", "60TBW"),
+            ("chip=: allowed: host=SIZE", "chip="),
+            ("host=0: allowed: host=SIZE", "host=0"),
+            ("allowed: bytes a second, such as 250KB, which are 2 Mbit", "camera,rate=2Mbit/s"),
+            ("allowed: the bytes of a day, such as 2GB", "camera,per-day=5%"),
+            ("commits=6%: allowed: a number in a minute", "database,commits=6%"),
+            ("commits=0: allowed: a number in a minute", "sqlite,commits=0"),
+            ("every=9000y: allowed: a time such as", "logger,every=9000y"),
             ("--every says how often a", "home-assistant", "--every", "5s"),
             ("and here is none: gen:random,op=write", "gen:random,op=write", "--per-day", "1G",
              "--every", "5s"),
@@ -390,6 +401,8 @@ def test_what_is_refused():
             ("logger: --every and --per-day both", "logger", "--every", "5s", "--per-day", "1G"),
             ("--card: is of a card that is replayed", "registers", "--age", "1y", "--card", "ssd-page"),
             ("--year: is of a card", "registers", "--age", "1y", "--year", "2015"),
+            ("--year: says nothing about toshiba16g and lexar8g, whose endurance", "logger", "--card",
+             "toshiba16g", "--card", "lexar8g", "--year", "2015"),
             ("ftl.op=9%: is of a card", "registers", "--age", "1y", "ftl.op=9%"),
             ("is given twice", "home-assistant", "--card", "ssd-page", "--card", "ssd-page"),
             ("which work?", "nand.endurance=5")):
@@ -398,6 +411,21 @@ def test_what_is_refused():
     o = good_json("life", short, *ssd, "--every", "1h", *FULL)
     assert o["sentence"].startswith("ssd-page lives "), o["sentence"]
     assert o["sentence"].endswith("years), but without evidence: a trace of 9 s stands for years.")
+
+
+def test_no_years_beyond_belief():
+    """A byte a day, and a card that is written all over each day: the numbers of the first are told
+    as more than a hundred years, in sentences, tables and figures, and stay numbers in JSON."""
+    words = ("life", "host=1", "host=1TiB", "--card", "ssd-page", *SMALL, "--only")
+    lines = good(*words).splitlines()
+    assert lines[0] == ("ssd-page lives more than 100 years under host=1 (8 of 10 such cards more than "
+                        "100 years)."), lines[0]
+    row = next(line for line in lines if line.startswith("host=1 on"))
+    assert row.split()[3:9] == ["> 100", "> 100", "to", "> 100"] or "> 100 to > 100" in row, row
+    o = good_json(*words)
+    assert o["years"]["median"] > 1e6 and o["answers"][1]["years"]["median"] < 1
+    p = types.SimpleNamespace(median=60.0, quantile=lambda q: 20.0 if q < 0.5 else 180.0)
+    assert told._interval(p) == "20 to more than 100 years"
 
 
 def test_words_of_works():

@@ -2,16 +2,22 @@
 # What a filesystem makes of each way in which a card ends.  It runs in the guest:
 #
 #   tools/vm/serve -- ssd-page size=384M clock=virtual device.discard=yes cache.size=8M \
-#       cache.volatile=yes cache.idle_flush=no -- tools/vm/ends.sh [FILESYSTEM [LIE[+cut|+trim]...]]
+#       cache.volatile=yes cache.idle_flush=no -- tools/vm/ends.sh [FILESYSTEM [END[+cut|+trim]...]]
 #
-# Eight old files are written honestly; then the lie begins, eight new files are written and the old
+# An END is a lie of faults.lie, or one from which nothing comes back, so it is the last of a server:
+#
+#   read-only, full, slow   with faults.spare_blocks=0 and this as faults.end_of_life: all blocks fail
+#   never-ready             with faults.power_cut=dead:100%: power is cut and does not come back
+#   disconnect              the device leaves the bus, and is plugged in again before it is mounted anew
+#
+# Eight old files are written honestly; then the end begins, eight new files are written and the old
 # ones overwritten, and the filesystem and each file are synced.  With `cut` power fails behind that, with `trim` a
 # file is removed and fstrim runs before.  Then it is mounted anew.  It prints for each
 #
-#   FILESYSTEM LIE[+cut|+trim] write=ok|failed mount=ok|failed old=N new=N errors=N fsck=ok|CODE
+#   FILESYSTEM END[+cut|+trim] write=ok|failed busy=MS mount=ok|failed old=N new=N errors=N fsck=ok|CODE
 #
-# where `old` and `new` are how many of eight files have what was written last, and `errors` how many
-# lines of the kernel's log speak of errors.
+# where `busy` is for how long the device was at work for those writes, `old` and `new` are how many of
+# eight files have what was written last, and `errors` how many lines of the kernel's log speak of errors.
 set -euo pipefail
 export LC_ALL=C
 
@@ -25,7 +31,28 @@ order() {
     reply=$(ctl "$CTL_PORT" "$1")
     case $reply in *'"ok":true'*) ;; *) fail "$1: $reply" ;; esac
 }
+busy() { ctl "$CTL_PORT" '{"cmd":"stats"}' | json busy_ns; }
 lie() { order "{\"cmd\":\"set\",\"args\":[\"faults.lie\",\"$1\"]}"; }
+
+# Each block fails, as far as the chip has blocks: the reply to the first one behind it is no.
+wear_out() {
+    local block=0
+    while ctl "$CTL_PORT" "{\"cmd\":\"mark-bad\",\"args\":[\"$block\"]}" | grep -q '"ok":true'; do
+        block=$((block + 1))
+    done
+    [ $block -gt 0 ] || fail "no block could be made bad"
+}
+
+begin() {
+    case $1 in
+    read-only | full | slow) wear_out ;;
+    never-ready)
+        order '{"cmd":"power-cut"}'
+        ! ctl "$CTL_PORT" '{"cmd":"power-on"}' | grep -q '"ok":true' || fail "it is ready" ;;
+    disconnect) order '{"cmd":"disconnect"}' ;;
+    *) lie "$1" ;;
+    esac
+}
 
 make_fs() {
     case $1 in
@@ -71,9 +98,9 @@ right() {
 
 errors() { dmesg | grep -ciE 'error|corrupt|fail|invalid|bad ' || :; }
 
-# one FILESYSTEM LIE [trim|cut]
+# one FILESYSTEM END [trim|cut]
 one() {
-    local fs=$1 write=ok mount=ok old=- new=- fsck=ok before what=${3-}
+    local fs=$1 write=ok mount=ok old=- new=- fsck=ok before what=${3-} busy
     lie none
     make_fs "$fs" || fail "mkfs $fs"
     mount -t "$fs" "$dev" /mnt
@@ -81,9 +108,11 @@ one() {
     umount /mnt
     mount -t "$fs" "$dev" /mnt
     before=$(errors)
-    lie "$2"
+    begin "$2"
+    busy=$(busy)
     [ "$what" != trim ] || { rm /mnt/old0; sync -f /mnt; fstrim /mnt || :; }
     { write_files new 1 && write_files old 2; } 2>/dev/null || write=failed
+    busy=$((($(busy) - busy) / 1000000))
     if [ "$what" = cut ]; then
         order '{"cmd":"power-cut"}'
         umount /mnt 2>/dev/null || umount -l /mnt
@@ -91,6 +120,7 @@ one() {
     else
         umount /mnt 2>/dev/null || umount -l /mnt
     fi
+    [ "$2" != disconnect ] || order '{"cmd":"connect"}'
     echo 3 >/proc/sys/vm/drop_caches
     blockdev --flushbufs "$dev" || :
     if timeout 60 mount -t "$fs" "$dev" /mnt 2>/dev/null; then
@@ -100,18 +130,18 @@ one() {
         mount=failed
     fi
     timeout 60 bash -c "dev=$dev; $(declare -f check_fs); check_fs $fs" || fsck=$?
-    echo "$fs $2${what:++$what} write=$write mount=$mount old=$old new=$new errors=$(($(errors) - before)) fsck=$fsck"
+    echo "$fs $2${what:++$what} write=$write busy=$busy mount=$mount old=$old new=$new errors=$(($(errors) - before)) fsck=$fsck"
 }
 
 fs=${1:-ext4}
 shift || :
 [ $# -gt 0 ] || set -- none flush-ignored+cut flush-late+cut lost-write misdirected-write:1K \
-    misdirected-read:1K stale-read:64M unstable-read stuck-read:0 capacity:192M wide-trim:4M+trim
+    misdirected-read:1K stale-read:64M unstable-read stuck-read:0 capacity:192M wide-trim:4M+trim mixed-queue
 for what in "$@"; do
     case $what in
     *+*) one "$fs" "${what%+*}" "${what#*+}" ;;
     *) one "$fs" "$what" ;;
     esac
 done
-lie none
-detach "$dev"
+lie none || : # what has ended may not hear it
+detach "$dev" || :

@@ -19,7 +19,7 @@ from ..core.errors import LabError
 from ..core.files import can_write, make_folder, write_whole
 from ..core.progress import Note, Progress
 from ..core.text import meant
-from ..core.units import quantity
+from ..core.units import in_bytes, quantity
 from ..crash import broken, checks, choices, mounted, plain, power_cuts, results, states, work
 from ..runs.expression import parse_profile
 from ..runs.program import Outcome, Tool
@@ -123,7 +123,7 @@ def _work(arguments: argparse.Namespace, tool: Tool, profile: str, settings: tup
     if not keys & {"size", "device.capacity"}:
         size = choices.RECORDED[fs]
         there = quantity(parse_profile(tool.canonical(profile, settings))["device.capacity"])
-        if not there or there > (quantity(size) or 0):  # 0: it follows from the chip
+        if not there or there > (in_bytes(size) or 0):  # 0: it follows from the chip
             settings += (f"size={size}",)
     files = tuple(str(Path(name).absolute()) for name in arguments.file)
     run, check = _commands(arguments, "files", mounted.named_works(), mounted.commands_of)

@@ -10,6 +10,7 @@ import sys
 
 from ..core.errors import LabError
 from ..core.files import make_folder, write_whole
+from ..core.text import listed
 from ..life import card as cards, prediction, told, what_if, works
 from ..life.asked import CARD, Effort, shipped
 from ..life.prediction import Prediction, Question
@@ -40,6 +41,9 @@ def _questions(tool: Tool, arguments: argparse.Namespace, effort: Effort) -> tup
     if len(set(profiles)) < len(profiles):
         raise LabError(f"--card {profiles[-1]}: is given twice")
     known = [cards.look(tool, name, settings, arguments.year) for name in profiles]
+    if arguments.year and not any(c.by_year for c in known):
+        raise LabError(f"--year: says nothing about {listed(profiles)}, whose endurance does not "
+                       "come from the table by kind of cell and year")
     ready = [prediction.of_health(w) for w in asked if w.health]
     return ready, [prediction.ask(tool, w, c, effort) for w in asked if not w.health for c in known]
 

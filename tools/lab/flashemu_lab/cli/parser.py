@@ -16,7 +16,7 @@ from typing import Any, Callable, NoReturn
 
 from ..advise import workloads
 from ..core.text import meant
-from ..core.units import quantity
+from ..core.units import in_bytes, quantity
 from ..crash import choices
 from ..experiment.bounds import MOST_RUNS, MOST_SETS
 from ..fit import budget
@@ -58,9 +58,8 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _bytes(text: str) -> int:
-    value = quantity(text)
-    if value is None or value < 1 or value != int(value) or value >= 1 << 62 or \
-            text.strip().endswith(("s", "%")):
+    value = in_bytes(text)
+    if value is None or value < 1 or value != int(value) or value >= 1 << 62:
         raise argparse.ArgumentTypeError(f"{text}: allowed: bytes, such as 7948206080 or 8GB")
     return int(value)
 
@@ -93,9 +92,10 @@ def _fio_options(text: str) -> dict[str, str]:
 
 
 def _per_day(text: str) -> float:
-    found = quantity(text.removesuffix("/day"))
-    if not found or found <= 0:
-        raise argparse.ArgumentTypeError(f"{text}: allowed: a size such as 500MB or 2G")
+    found = in_bytes(text.removesuffix("/day"))
+    if not found:
+        raise argparse.ArgumentTypeError(f"{text}: allowed: the bytes of a day, such as 500MB or "
+                                         "2G")
     return found
 
 

@@ -16,6 +16,10 @@ _UNITS = {
 }
 NARROW_SPACE = "\u2009"  # between thousands
 _QUANTITY = re.compile(r"(-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)\s*([A-Za-z%/]*)", re.ASCII)
+# Of bytes only, as the program reads them.
+_SIZES = {"": 1.0, "B": 1.0, "kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12,
+          **{unit: 2.0**(10 * n) for n, letter in enumerate("KMGT", 1)
+             for unit in (letter, letter.lower(), f"{letter}iB")}}
 _WHOLE = re.compile(r"\d{1,30}", re.ASCII)
 
 
@@ -28,6 +32,19 @@ def quantity(text: str) -> float | None:
     if not match or match[2] not in _UNITS:
         return None
     value = float(match[1]) * _UNITS[match[2]]
+    return value if math.isfinite(value) else None
+
+
+def in_bytes(text: str) -> float | None:
+    """The bytes behind `text`, such as "4K", "4KiB" (4096.0) or "4KB" (4000.0).
+
+    None if it is not a single number from 0 on, or has a unit that is none of bytes, such as that
+    of a rate, of bits or of a time.
+    """
+    match = _QUANTITY.fullmatch(text.strip())
+    if not match or match[2] not in _SIZES or match[1].startswith("-"):
+        return None
+    value = float(match[1]) * _SIZES[match[2]]
     return value if math.isfinite(value) else None
 
 

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import IO, Generator, Iterable
 
 from ..core.errors import LabError
-from ..core.units import quantity, whole
+from ..core.units import in_bytes, quantity, whole
 from ..kernel import machine
 from ..runs.expression import parse_profile
 from ..runs.program import Outcome, Tool
@@ -140,7 +140,7 @@ def plan(tool: Tool, operands: list[str], filesystems: str, workloads: str, coun
     """
     settings = tuple(word for word in operands if "=" in word)
     profiles = [word for word in operands if "=" not in word]
-    bytes_used = quantity(size)
+    bytes_used = in_bytes(size)
     if not bytes_used or bytes_used < 1 << 20:
         raise LabError(f"--size {size}: allowed: at least 1M")
     planner = Planner(tool, settings, int(bytes_used), within)

@@ -16,15 +16,18 @@ DRAWS = 1000  # cards
 CARD = "raspberrypi32g"
 _TIMES = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": DAY, "w": 7 * DAY,
           "y": 365.25 * DAY}
+_LONGEST = 1000 * _TIMES["y"]  # of a time that says anything about cards
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)", re.ASCII)
 
 
 def seconds(text: str) -> float | None:
-    """The time behind "10s", "5min", "2h", "30d" or "3y", in seconds; None if it is none."""
+    """The time behind "10s", "5min", "2h", "30d" or "3y", in seconds; None if it is none, or more
+    than a thousand years."""
     found = _SPAN.fullmatch(text.strip())
-    if not found or found[2] not in _TIMES or float(found[1]) == 0:
+    if not found or found[2] not in _TIMES:
         return None
-    return float(found[1]) * _TIMES[found[2]]
+    span = float(found[1]) * _TIMES[found[2]]
+    return span if 0 < span <= _LONGEST else None
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ class Card:
     blocks   cycles of its blocks, and slc of those in SLC mode
     spread   how far lives lie apart
     assumed  where numbers come from
+    by_year  whether the year of the device has decided about its cycles
     """
 
     profile: str
@@ -34,6 +35,7 @@ class Card:
     slc: Cycles
     spread: Spread
     assumed: tuple[Number, ...]
+    by_year: bool = False
 
     @property
     def capacity(self) -> int:
@@ -68,6 +70,8 @@ class Card:
             return self.settings
         kept = tuple(s for s in self.settings if not s.startswith(("nand.endurance=",
                                                                    "nand.slc_endurance=")))
+        if self.values.get("nand.slc_endurance", "auto") != "auto":
+            kept = (*kept, "nand.slc_endurance=auto")  # which is that of other blocks
         return (*kept, "nand.endurance=unlimited")
 
 
@@ -122,7 +126,7 @@ def look(tool: Tool, profile: str, settings: tuple[str, ...], year: int) -> Card
                               if "ftl.slc_blocks" in told else
                               f"the profile: {values.get('provenance.ftl.slc_blocks', 'assumed')}"))
     spread, sources = _spread(values)
-    return Card(profile, settings, values, blocks, slc, spread, (*assumed, *sources))
+    return Card(profile, settings, values, blocks, slc, spread, (*assumed, *sources), rests)
 
 
 def _cycles(values: dict[str, str], told: list[str], key: str, cell: str,

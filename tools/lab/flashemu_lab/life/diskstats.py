@@ -14,11 +14,13 @@ from dataclasses import dataclass
 from typing import Sequence
 
 from ..core.errors import LabError
+from ..core.text import listed
 from .reading import DAY, DISK, Clock, Reading, between, clock_of, pick
 
 SECTOR = 512
 KIND = "/proc/diskstats"
 _LINE = re.compile(r"\s*\d+\s+\d+\s+([A-Za-z][\w!.-]*)((?:\s+\d+)+)\s*", re.ASCII)
+_OF_DISK = re.compile(rf"(?:{DISK.pattern})(?:p?\d+)?")  # the disk, or a partition
 _ALLOWED, _OLD_PARTITION = (11, 15, 17), 4
 # Places of the counters that only grow: reads and writes that ended, and their sectors.
 _READS, _READ, _WRITES, _WRITTEN = 0, 2, 4, 6
@@ -96,6 +98,17 @@ def _sums(tables: Sequence[_Table], device: str, name: str) -> tuple[int, int]:
     return writes, sectors * SECTOR
 
 
+def _check_same(tables: Sequence[_Table], name: str) -> None:
+    """LabError if a disk that was written to, or a partition, is not in all tables."""
+    lone = [d for t in tables for d, counters in t.devices.items()
+            if _OF_DISK.fullmatch(d) and counters[_WRITTEN]
+            and not all(d in other.devices for other in tables)]
+    if lone:
+        raise LabError(f"{name}: {listed(sorted(set(lone)))} {'is' if len(lone) == 1 else 'are'} "
+                       "not in each of the readings; are they of one machine, and whole? --device "
+                       "NAME says whose counters count")
+
+
 def read(texts: Sequence[tuple[str, str]], device: str, apart: float) -> Reading:
     """Readings, each with its name, or one text that has all; `apart` seconds lie between the first
     and the last one, 0 if the readings say it."""
@@ -110,6 +123,8 @@ def read(texts: Sequence[tuple[str, str]], device: str, apart: float) -> Reading
     common = [d for d in tables[0].devices if all(d in t.devices for t in tables)]
     if not common:
         raise LabError(f"{name}: the two readings have no device in common")
+    if not device:
+        _check_same(tables, name)
     chosen = pick({d: abs(tables[-1].devices[d][_WRITTEN] - tables[0].devices[d][_WRITTEN])
                    for d in common}, device, name)
     writes, written = _sums(tables, chosen, name)

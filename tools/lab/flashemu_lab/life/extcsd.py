@@ -45,7 +45,7 @@ def _register(text: str, register: str, name: str, most: int) -> int:
         value = int(found[1], 0 if found[1].lower().startswith("0x") else 10)
     except ValueError:
         value = -1
-    if not 0 <= value <= most:
+    if not 0 <= value <= most or found[1].lower() in ("0", "0x0"):  # cut off
         raise LabError(f"{name}: {register} is '{found[1]}'; allowed: 0x00 to 0x{most:02x}")
     return value
 
@@ -74,6 +74,10 @@ def read(text: str, name: str) -> Health:
         step = _register(text, f"LIFE_TIME_EST_TYP_{kind}", name, _LAST)
         if step:
             used[kind] = ((step - 1) / 10, min(step, 10) / 10)
+    there = [kind for kind in "AB" if f"LIFE_TIME_EST_TYP_{kind}" in text]
+    if len(there) == 1:
+        raise LabError(f"{name}: has the life of blocks of type {there[0]} only; has it been cut "
+                       "off? mmc extcsd read prints types A and B")
     spares = _register(text, "PRE_EOL_INFO", name, 3)
     if not used:
         rev = re.search(r"Extended CSD rev (\S+ \(MMC [\d.]+\))", text)

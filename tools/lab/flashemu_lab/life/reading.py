@@ -11,6 +11,8 @@ from typing import Mapping, Sequence
 from ..core.errors import LabError
 
 DAY = 86400.0
+# A pair of readings further apart has the time of a clock that nobody had set.
+_FARTHEST = 20 * 365.25 * DAY
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 DISK = re.compile(r"mmcblk\d+|sd[a-z]+|vd[a-z]+|nvme\d+n\d+|xvd[a-z]+|hd[a-z]+|nbd\d+|dev\d+-\d+")
 
@@ -88,6 +90,10 @@ def between(clocks: Sequence[Clock | None], apart: float, name: str) -> float:
     if times[-1] == times[0]:
         raise LabError(f"{name}: the readings are of the same time; a second one is needed, some "
                        "hours later")
+    if times[-1] - times[0] > _FARTHEST:
+        years = (times[-1] - times[0]) / 365.25 / DAY
+        raise LabError(f"{name}: the readings are {years:.0f} years apart by their own times; had "
+                       "somebody set the clock before the first one?")
     if apart and abs(apart / (times[-1] - times[0]) - 1) > 0.02:
         raise LabError(f"{name}: --apart says {apart:g} s, and the readings' own times "
                        f"{times[-1] - times[0]:g} s")

@@ -41,6 +41,7 @@ _NUMBER = re.compile(r"(-?\d+(?:[.,]\d+)?)([sBkMGT]?)")
 _CLOCK = re.compile(r"(?:\S*\d[-/.]\d\S*?[ T])?(\d\d?)[^\s\d](\d\d)[^\s\d](\d\d)\S?"
                     r"(?: ?([AP])M\b)?")
 _ONLY_CLOCK = re.compile(_CLOCK.pattern + r"[+-]?(?:\d{4})?")
+_MEAN = re.compile(r"\D*[:\uff1a](?=\s)")  # in any language
 _BANNER = re.compile(r"^Linux \S+ \(.*\)\s", re.MULTILINE)
 
 
@@ -170,12 +171,32 @@ def _clock(line: str) -> float | None:
     return hour * 3600.0 + int(found[2]) * 60 + int(found[3])
 
 
+class _Span:
+    """For how many seconds a mean stands: from the first clock of its table to the last one."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self._last: float | None = None
+
+    def read(self, line: str, clock: float | None) -> None:
+        """The next line, with the seconds of the day in front of it."""
+        if clock is not None:
+            more = self.seconds + (clock - self._last) % DAY if self._last is not None else 0.0
+            self.seconds, self._last = more, clock
+        elif _MEAN.match(line):
+            self._last = None  # the next clock begins another table
+
+
 def _of_tables(text: str, name: str) -> Iterator[_Row]:
     columns: list[str] | None = None
     report, alone = 0, ""
+    span = _Span()
     for number, line in enumerate(text.splitlines(), 1):
         found, clock, words = _columns(line), _clock(line), line.split()
-        if found or (clock is not None and not columns):
+        span.read(line, clock)
+        if _BANNER.match(line):  # the program was started once more, as for another day
+            columns, report, alone = None, 0, ""
+        elif found or (clock is not None and not columns):
             if clock is not None and (found or _ONLY_CLOCK.fullmatch(line.strip())):
                 yield _Row(report, False, "", 0, 0, 0, clock=clock)  # the beginning of what follows
             columns, report = found, report + bool(found)
@@ -191,9 +212,11 @@ def _of_tables(text: str, name: str) -> Iterator[_Row]:
             values = dict(zip(columns, words))
             device = values.get("device", values.get("dev", ALL)).rstrip(":")
             row = _row(values, device, report, f"{name}:{number}")
-            average = "device" not in columns and re.match(r"\D*[:\uff1a](?=\s)", line)
-            if row:
-                yield replace(row, average=bool(average), clock=clock)
+            average = "device" not in columns and _MEAN.match(line)
+            if row and average:
+                yield replace(row, average=True, weight=span.seconds)
+            elif row:
+                yield replace(row, clock=clock)
 
 
 # ---- fields ----

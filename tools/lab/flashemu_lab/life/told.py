@@ -15,6 +15,8 @@ from .prediction import HIGH, LOW, Prediction
 
 # Blocks are no reason any more: other parts of a card, and its owner, have an end, too.
 LONG = 30.0
+# No number is told beyond this, because no card is as old as that by far.
+MOST = 100.0
 # Lives that differ by less are called equal.
 EQUAL = 1.05
 
@@ -30,7 +32,7 @@ def _in_unit(years: float, unit_of: float) -> tuple[str, str]:
     """A time as a number with two digits, and its unit: years, or days if `unit_of` years are
     less than one."""
     unit, parts = ("years", 1.0) if unit_of >= 0.95 else ("days", 365.25)
-    return digits(years * parts, 2), unit
+    return (f"more than {MOST:g}" if years > MOST else digits(years * parts, 2)), unit
 
 
 def span(years: float) -> str:
@@ -41,7 +43,8 @@ def span(years: float) -> str:
 def _interval(p: Prediction) -> str:
     """The interval in the unit of the median, such as "0.66 to 5.6 years"."""
     low, unit = _in_unit(p.quantile(LOW), p.median)
-    return f"{low} to {_in_unit(p.quantile(HIGH), p.median)[0]} {unit}"
+    high = "" if p.quantile(LOW) > MOST else f" to {_in_unit(p.quantile(HIGH), p.median)[0]}"
+    return f"{low}{high} {unit}"
 
 
 def first(p: Prediction) -> str:
@@ -145,10 +148,14 @@ HEADS = [("", False), ("years", True), ("8 of 10", True), ("GB a day", True), ("
          ("", False)]
 
 
+def _cell(years: float, n: int) -> str:
+    return f"> {MOST:g}" if years > MOST else digits(years, n)
+
+
 def rows(base: Prediction, found: Sequence[Row]) -> list[list[str]]:
     """A table: what, years, interval, bytes, and the comparison."""
-    return [[name, digits(p.median, 3),
-             f"{digits(p.quantile(LOW), 2)} to {digits(p.quantile(HIGH), 2)}",
+    return [[name, _cell(p.median, 3),
+             f"{_cell(p.quantile(LOW), 2)} to {_cell(p.quantile(HIGH), 2)}",
              digits(p.per_day / 1e9, 3) if p.per_day else "-",
              digits(p.chip_per_day / 1e9, 3) if p.per_day else "-",
              "" if p is base else compared(base, p)] for name, p in found]

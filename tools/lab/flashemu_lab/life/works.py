@@ -17,7 +17,7 @@ from typing import Sequence
 
 from ..core.errors import LabError
 from ..core.text import allowed, meant
-from ..core.units import number, quantity
+from ..core.units import in_bytes, number
 from ..recording import recordings
 from ..runs.program import Tool
 from . import diskstats, extcsd, readings, sysstat
@@ -95,11 +95,12 @@ class Work:
         """The requests for this card, each with the name of its shape."""
         if self.requests:
             return self.requests
+        room = min(2**30, card.capacity // 4)
         size = max(512, round(self.size / 512) * 512) if self.size < 4096 else \
-            round(self.size / 4096) * 4096
+            round(min(self.size, room / 4) / 4096) * 4096
         rate = self.per_day / DAY
         think = f",think={round(size / rate * 1e9)}ns" if rate and not self.on_chip else ""
-        room = min(2**30, card.capacity // 4) // size * size
+        room = room // size * size
         order = f"gen:sequential,op=write,bs={size},size={room},count=100M{think}"
         if self.on_chip:
             return (("in order", order),)
@@ -149,10 +150,9 @@ def _one(tool: Tool, word: str, text: str, told: Told) -> Work:
         return _pattern(tool, word, told)
     if name in shipped():
         return _shipped(name, word, told)
-    amount = re.fullmatch(r"(?:(host|chip)\s*[:=]\s*)?(\d[\d.]*\s*[A-Za-z]*)\s*(?:/d(?:ay)?)?",
-                          word)
-    if amount and not Path(word).exists():
-        return _amount(word, amount[1] or "host", quantity(amount[2]))
+    amount = re.fullmatch(r"(?:(host|chip)\s*[:=])?(.*?)(?:/d(?:ay)?)?", word, re.DOTALL)
+    if amount and (amount[1] or re.match(r"\s*\d", word)) and not Path(word).exists():
+        return _amount(word, amount[1] or "host", in_bytes(amount[2]))
     if text:
         return _of_text(word, text, told)
     return _trace(tool, word, told)
@@ -161,7 +161,7 @@ def _one(tool: Tool, word: str, text: str, told: Told) -> Work:
 def _amount(word: str, where: str, size: float | None) -> Work:
     if not size:
         raise LabError(f"{word}: allowed: host=SIZE or chip=SIZE, the bytes of a day, such as "
-                       "500MB or 2G")
+                       "500MB or 2G, or a file that exists")
     shape = Number("shape of the requests", "64 KiB in order, again and again in 1 GiB",
                    "assumed") \
         if where == "chip" else _shape(65536)
@@ -333,10 +333,10 @@ def _shipped(name: str, word: str, told: Told) -> Work:
 
 def _every(word: str, options: dict[str, str]) -> float:
     if "commits" in options:
-        n = quantity(options["commits"])
-        if not n or n <= 0:
+        if not re.fullmatch(r"\d{1,9}(\.\d{1,9})?", options["commits"], re.ASCII) or \
+                float(options["commits"]) == 0:
             raise LabError(f"{word}: commits={options['commits']}: allowed: a number in a minute")
-        return 60 / n
+        return 60 / float(options["commits"])
     if "every" not in options:
         return 0
     found = seconds(options["every"])
@@ -347,11 +347,13 @@ def _every(word: str, options: dict[str, str]) -> float:
 
 
 def _per_day(word: str, options: dict[str, str]) -> float:
-    for key, scale in (("rate", DAY), ("per-day", 1.0)):
+    for key, ends, scale in (("rate", "/s", DAY), ("per-day", "/day", 1.0)):
         if key in options:
-            size = quantity(options[key])
-            if not size or size <= 0:
-                raise LabError(f"{word}: {key}={options[key]}: allowed: a size")
+            size = in_bytes(options[key].removesuffix(ends))
+            if not size:
+                raise LabError(f"{word}: {key}={options[key]}: allowed: " + (
+                    "the bytes of a day, such as 2GB" if key == "per-day" else
+                    "bytes a second, such as 250KB, which are 2 Mbit"))
             return size * scale
     return 0
 
