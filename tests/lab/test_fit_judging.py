@@ -60,6 +60,16 @@ def test_the_device_itself_comes_first():
                    for r in got[1:-1]), got
 
 
+def test_details_of_keys_are_judged():
+    """Groups and zones have keys such as ftl.scattered_policy:stay."""
+    groups = replace(TRUE, group=4, scattered=16, stay=12, hot=8, small_log=10, small_write=4 << 10,
+                     zone_start=4, zone_units=4)
+    true = a_fit(groups)
+    got = judging.Conversation(Tool(), recorded(true, "groups.trace"), 1).judge(
+        [a_fit(replace(groups, zone_units=0, zone_start=0)), true])
+    assert got[0].fit is true and got[0].score == 0 and math.isfinite(got[1].score), got
+
+
 def test_a_trace_that_no_device_can_replay():
     trace = recorded(a_fit(TRUE))
     other = replace(TRUE, capacity=482 * MIB)

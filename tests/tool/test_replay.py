@@ -405,6 +405,8 @@ def test_changes_of_the_profile():
     assert replay("ideal", "gen:sequential,op=write,count=1", "size=512M")["records"] == 1
     bad("behind the capacity", "replay", "ideal", "gen:random,size=1G", "size=512M")
     bad("nope.x", "replay", "ideal", "gen:random", "nope.x=1")
+    detail = "ftl.scattered_policy:stay=48"
+    assert detail in replay("sandisk-su04g", "gen:random,count=1", detail)["overrides"], "no trace"
     bad("twice", "replay", "ideal", "gen:random", "size=1M", "size=2M")
 
 

@@ -96,11 +96,14 @@ static int take_parameter(struct command *c, const char *word)
     return TOOL_OK;
 }
 
-/* A word behind the profile: SECTION.KEY=VALUE, size=, seed= or trace=VALUE, or a trace. */
+/* A word behind the profile: SECTION.KEY=VALUE, or SECTION.KEY:DETAIL=VALUE; size=, seed= or
+ * trace=VALUE; or a trace. */
 static int take_word(struct command *c, const char *word)
 {
     size_t name = strspn(word, name_characters);
 
+    if (word[name] == ':' && memchr(word, '.', name))
+        name += 1 + strspn(word + name + 1, name_characters);
     if (word[name] == '=' && memchr(word, '.', name)) {
         c->overrides[c->n_overrides++] = word;
     } else if (strncmp(word, "size=", 5) == 0 || strncmp(word, "seed=", 5) == 0 ||
