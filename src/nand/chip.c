@@ -91,7 +91,8 @@ static struct fe_store_block block_record(const struct fe_chip *c, fe_peb peb)
 {
     const struct fe_peb_info *b = &c->pebs[peb];
     bool moved = c->blocks && c->blocks[peb] != peb;
-    uint64_t since_ns = c->reads ? fe_max_u64(c->since_ns[peb], FE_CHIP_DATED) : 0;
+    bool is_dated = c->reads && c->since_ns[peb] != FE_CHIP_UNDATED;
+    uint64_t since_ns = is_dated ? fe_max_u64(c->since_ns[peb], FE_CHIP_DATED) : 0;
     return (struct fe_store_block){
         .erase_count = b->erase_count + c->difference[peb],
         .extra = {

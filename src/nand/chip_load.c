@@ -20,9 +20,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* In since_ns while an image is being loaded. */
-#define UNDATED UINT64_MAX
-
 static int by_number(const void *va, const void *vb)
 {
     const uint64_t *a = va, *b = vb;
@@ -59,7 +56,7 @@ static int take_extra(struct fe_chip *c, fe_peb peb, const struct fe_store_block
     c->life.clock_ns = fe_max_u64(c->life.clock_ns, since_ns);
     if (c->reads) {
         c->reads[peb] = r->extra[FE_CHIP_EXTRA_READS];
-        c->since_ns[peb] = is_dated ? since_ns : UNDATED;
+        c->since_ns[peb] = is_dated ? since_ns : FE_CHIP_UNDATED;
     }
     return 0;
 }
@@ -228,7 +225,7 @@ static int load_lifetime(struct fe_chip *c, struct fe_err *err)
 static void date_blocks(struct fe_chip *c)
 {
     for (fe_peb peb = 0; c->reads && peb < c->geo->n_chip_blocks; peb++) {
-        if (c->since_ns[peb] != UNDATED)
+        if (c->since_ns[peb] != FE_CHIP_UNDATED)
             continue;
         c->since_ns[peb] = 0;
         if (c->pebs[peb].next_page > 0)

@@ -24,6 +24,10 @@ enum {
 /* Stands for the time 0. */
 #define FE_CHIP_DATED UINT64_C(1)
 
+/* In since_ns while an image is being loaded: the record has no time, and gets none before the load has
+ * ended. */
+#define FE_CHIP_UNDATED UINT64_MAX
+
 /* The mode of a page's record is FE_MARK_SLC or 0.  The block's record has it, too, but a crash of the
  * host may leave the pages without that. */
 

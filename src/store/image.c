@@ -382,6 +382,7 @@ static int create_parts(struct fe_store *s, const struct fe_store_what *what, st
                           (unsigned long long)g->at.end, strerror(-r));
     fe_image_put(g, g->profile, g->what.profile_bytes, g->at.profile, "writing its profile");
     read_boot_id(g->status.boot_id);
+    g->status.n_open_1 = g->sync ? 1 : 0;
     return fe_image_write_status(g) < 0 ? fe_err_set(err, g->failed, "%s", g->why.text) : 0;
 }
 
@@ -450,7 +451,7 @@ int fe_store_image_ready(struct fe_store *s, struct fe_err *err)
     }
     if (g->failed)
         return fe_err_set(err, g->failed, "%s", g->why.text);
-    r = g->sync && g->created ? sync_folder(g) : 0;
+    r = g->sync ? sync_folder(g) : 0;
     if (r < 0)
         return fe_err_set(err, -r, "%.200s: syncing its folder: %s", g->path, strerror(-r));
     g->creating = false;
@@ -478,16 +479,19 @@ const struct fe_store_what *fe_store_image(const struct fe_store *s)
 
 /* What was loaded is on the disk since the opening.  Power-on may program a block that was erased
  * before, and so destroy what an older status needs: unless a close has synced all, the status that says
- * more is synced first.  The one in memory may say it already, and the disk have another one. */
+ * more is synced first.  The one in memory may say it already, and the disk have another one.  A run
+ * without `sync` has ended without that, and its programs have no order until the status says where the
+ * order begins. */
 void fe_store_loaded(struct fe_store *s)
 {
     struct fe_image *g = s->img;
+    bool is_told = g->was_clean && g->status.n_open_1;
     if (g->sync)
         g->status.synced_seq = fe_max_u64(g->status.synced_seq, g->seq);
     g->status.n_open_1 = g->sync ? 1 : 0;
     g->status_epoch = g->epoch;
     fe_image_write_status(g);
-    if (g->sync && !g->was_clean)
+    if (g->sync && !is_told)
         fe_image_sync_now(s);
 }
 

@@ -123,7 +123,9 @@ static int end_epoch(struct fe_image *g, struct fe_store_sync sync, int result)
         g->synced_epoch = sync.epoch;
     uint64_t synced = fe_max_u64(g->status.synced_seq, sync.seq);
     uint64_t final = fe_max_u64(fe_image_final_seq(&g->status), sync.final);
-    uint32_t n_open_1 = (uint32_t)fe_min_u64(synced - final, UINT32_MAX - 1) + 1;
+    uint32_t n_open_1 = 0; /* only whoever begins a run can say that it is in order */
+    if (g->status.n_open_1)
+        n_open_1 = (uint32_t)fe_min_u64(synced - final, UINT32_MAX - 1) + 1;
     if (is_told && synced == g->status.synced_seq && n_open_1 == g->status.n_open_1) {
         g->told_epoch = g->synced_epoch;
         return 0;

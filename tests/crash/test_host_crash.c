@@ -11,6 +11,9 @@
  *     work ... [cut [power on, work ...] ...] X  mend X mend  verify, flush, work ...
  *         ^sync of another client   ^           X: the host goes down
  *
+ * Or the server ends, or is killed, and the host stays up: then all is there that was answered, and the
+ * start of the next server is a sync.  Now and then a server without `sync` comes in between.
+ *
  * What is drawn:
  *   - the chip, which may wear out; the strategy's parameters; and the cache: none, volatile or
  *     kept, written out when idle or not, with writes behind or not (devices.c);
@@ -21,7 +24,8 @@
  *   - what comes between the cut and the crash: nothing, work with power, or another cut, also
  *     before power-on is complete;
  *   - when the host goes down: between two requests, or after any change that a request, a sync, a
- *     cut, a power-on or a mending makes to the file, again and again.
+ *     cut, a power-on or a mending makes to the file, again and again;
+ *   - whether bits of pages flip, so that blocks are dated and refreshed; from one server to the next.
  *
  * Blocks of the image are given back to the host as soon as they may be.
  *
@@ -67,6 +71,7 @@ struct bench {
     struct event events[EVENTS];
     uint32_t n_events;
     bool over;                   /* no spare block is left: the chip takes no writes any more */
+    bool was_cut;                /* in this round */
     bool sync_runs;              /* it has begun, and has not ended */
     struct fe_store_sync sync;
     int sync_result;
@@ -75,7 +80,7 @@ struct bench {
 };
 
 static struct counts {
-    uint64_t cases, crashes, cuts, in_erase, at_power_on, across, down, mendings;
+    uint64_t cases, crashes, cuts, in_erase, at_power_on, across, down, mendings, kills, ends, unsynced;
 } counts;
 
 static bool complain(struct bench *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -96,13 +101,24 @@ static bool is_down(const struct bench *b)
 
 /* ---- the device ---- */
 
+/* Bits of pages flip, and never more of them than the code corrects; or none do. */
+static void draw_flips(struct bench *b)
+{
+    bool flips = ft_chance(&b->rand, 30);
+    b->profile.wear.ber.fresh = flips ? 20000000 : 0;
+    b->profile.wear.correctable_bits = 24;
+    b->profile.wear.refresh_bits = flips ? 2 : 0;
+    b->profile.wear.codeword_size = SECTOR;
+}
+
 /* The host may go down meanwhile; then there may be no device. */
-static bool open_device(struct bench *b)
+static bool open_device(struct bench *b, bool sync)
 {
     struct fe_err err = {""};
-    struct fe_store_file file = {.path = b->path, .sync = true, .io = &b->host.io};
+    struct fe_store_file file = {.path = b->path, .sync = sync, .io = &b->host.io};
     struct fe_device_options opt = {
         .seed = 1, .payload = true, .file = &file, .power_cuts = true};
+    draw_flips(b);
     int r = fe_device_create(&b->dev, &b->profile, &opt, &err);
     if (r < 0)
         b->dev = NULL;
@@ -278,17 +294,24 @@ static bool verify(struct bench *b)
     return true;
 }
 
-/* What is there is read and flushed: from now on nothing else may be there. */
+/* From now on nothing may be there but what was read last. */
+static void begin_events(struct bench *b)
+{
+    for (uint32_t s = 0; s < b->n_sectors; s++)
+        memcpy(&b->flushed[s], b->buf + s * SECTOR + 4, sizeof b->flushed[s]);
+    b->n_events = 0;
+    b->sync_events = 0;
+    b->was_cut = false;
+}
+
+/* What is there is read and flushed. */
 static bool pin(struct bench *b)
 {
     if (!verify(b) || !flush(b) || !sync_end(b))
         return false;
     if (!b->events[b->n_events - 1].synced)
         return true; /* the host is down */
-    for (uint32_t s = 0; s < b->n_sectors; s++)
-        memcpy(&b->flushed[s], b->buf + s * SECTOR + 4, sizeof b->flushed[s]);
-    b->n_events = 0;
-    b->sync_events = 0;
+    begin_events(b);
     fe_device_idle(b->dev, fe_device_now(b->dev)); /* no cut comes before the flush has ended */
     return true;
 }
@@ -324,6 +347,7 @@ static bool cut(struct bench *b, uint64_t from_ns, uint64_t to_ns)
         b->events[i].answered &= b->events[i].complete_ns <= at_ns;
     counts.cuts++;
     counts.across += b->sync_runs;
+    b->was_cut = true;
     threaten(b, 15);
     if (fe_device_cut_power(b->dev, at_ns, &err) < 0)
         return complain(b, "power cut: %s", err.text);
@@ -388,12 +412,41 @@ static bool mend(struct bench *b)
     bool ok = true;
     while (ok && ft_chance(&b->rand, 50)) {
         threaten(b, 70);
-        ok = open_device(b);
+        ok = open_device(b, true);
         counts.mendings++;
         if (ok)
             crash(b);
     }
-    return ok && open_device(b);
+    return ok && open_device(b, true);
+}
+
+/* The server ends or is killed, and the next one starts.  All is there that was answered, unless power was
+ * cut. */
+static bool serve_again(struct bench *b, bool sync)
+{
+    struct fe_err err = {""};
+    bool ends = ft_chance(&b->rand, 50);
+    for (uint32_t i = 0; i < b->n_events && !b->was_cut; i++)
+        b->events[i].synced = b->events[i].req.fua = true;
+    if (!sync_end(b) || (ends && fe_device_close(b->dev, &err) < 0))
+        return complain(b, "the end: %s", err.text);
+    *(ends ? &counts.ends : &counts.kills) += 1;
+    counts.unsynced += !sync;
+    close_device(b);
+    if (!open_device(b, sync) || !verify(b))
+        return false;
+    if (fe_device_is_volatile(b->dev))
+        return pin(b); /* a power cut may take what has survived the server */
+    begin_events(b);
+    return true;
+}
+
+/* The host stays up until a server that syncs has started. */
+static bool serve_without_crash(struct bench *b)
+{
+    if (ft_chance(&b->rand, 40) && (!serve_again(b, false) || !work(b, STEPS / 2)))
+        return false;
+    return b->over || serve_again(b, true);
 }
 
 static bool run_round(struct bench *b)
@@ -402,6 +455,9 @@ static bool run_round(struct bench *b)
     threaten(b, 10);
     if (!work(b, STEPS) || (!is_down(b) && ft_chance(&b->rand, 70) && !cuts(b)))
         return false;
+    b->host.changes_left = is_down(b) ? 0 : UINT64_MAX;
+    if (!is_down(b) && !b->over && ft_chance(&b->rand, 35))
+        return serve_without_crash(b);
     crash(b);
     return mend(b) && pin(b);
 }
@@ -412,7 +468,7 @@ static bool begin(struct bench *b)
 {
     ft_crash_image_path(b->path);
     ft_io_init(&b->host);
-    if (!open_device(b))
+    if (!open_device(b, true))
         return false;
     b->host.log = true;
     b->n_sectors = (uint32_t)(fe_device_capacity(b->dev) / SECTOR);
@@ -499,10 +555,11 @@ int main(int argc, char **argv)
     free(b);
     printf("%" PRIu64 " cases, %" PRIu64 " crashes (%" PRIu64 " in the middle of a change), %" PRIu64
            " mendings cut short, %" PRIu64 " power cuts (%" PRIu64 " in an erase, %" PRIu64
-           " at power-on, %" PRIu64 " in a sync), %d failed\n",
+           " at power-on, %" PRIu64 " in a sync), %" PRIu64 " kills and %" PRIu64 " ends (%" PRIu64
+           " before a server without sync), %d failed\n",
            counts.cases, counts.crashes, counts.down, counts.mendings, counts.cuts, counts.in_erase,
-           counts.at_power_on, counts.across, failed);
+           counts.at_power_on, counts.across, counts.kills, counts.ends, counts.unsynced, failed);
     bool all = argc > 1 || (counts.in_erase && counts.at_power_on && counts.across && counts.down &&
-                            counts.mendings);
+                            counts.mendings && counts.kills && counts.ends && counts.unsynced);
     return failed > 0 || counts.cases == 0 || !all;
 }

@@ -25,6 +25,7 @@
 #define PAGES (ALL * B)
 
 static char path[64];
+static bool keeps_ages = true; /* the next chip that is started */
 static struct fe_geometry geo;
 
 struct both {
@@ -49,7 +50,8 @@ static void start_on(struct both *b, bool is_new, const struct fe_io *host)
     check(fe_chip_init(&b->chip, &geo, b->store, &err), &err);
     check(fe_chip_log_trims(&b->chip, PAGES, &err), &err);
     check(fe_chip_keep_flips(&b->chip, &err), &err);
-    check(fe_chip_keep_ages(&b->chip, &err), &err);
+    if (keeps_ages)
+        check(fe_chip_keep_ages(&b->chip, &err), &err);
     if (is_new) {
         fe_chip_begin_image(&b->chip);
         check(fe_store_image_ready(b->store, &err), &err);
@@ -331,6 +333,25 @@ static void test_chip_slc_mode_is_kept_with_the_pages(void **state)
     stop(&b);
 }
 
+/* A kill has left the mode of a block that was never programmed, when nobody asked for the ages of blocks.
+ * Whoever asks takes the mode away, and writes no time that there is not. */
+static void test_chip_dates_no_block_that_it_only_loads(void **state)
+{
+    (void)state;
+    struct both b;
+    keeps_ages = false;
+    start(&b, true);
+    fe_chip_mark(&b.chip, 3, FE_MARK_SLC, true);
+    stop(&b);
+    keeps_ages = true;
+    for (int again = 0; again < 2; again++) {
+        start(&b, false);
+        assert_false(b.chip.pebs[3].marks & FE_MARK_SLC);
+        assert_int_equal(b.chip.since_ns[3], 0);
+        stop(&b);
+    }
+}
+
 /* What the next server finds when the host goes down now. */
 static void crash(struct both *b, struct ft_io *host, uint64_t seed)
 {
@@ -437,6 +458,7 @@ int main(void)
         T(test_chip_journal_of_a_cut_survives_a_crash_of_the_host),
         T(test_chip_exchanges_survive_a_crash_of_the_host),
         T(test_chip_slc_mode_is_kept_with_the_pages),
+        T(test_chip_dates_no_block_that_it_only_loads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

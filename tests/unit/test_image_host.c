@@ -6,6 +6,8 @@
 #include "lib/other_host.h"
 #include "test_image.h"
 
+#include <sys/stat.h>
+
 static void test_image_survives_short_writes_and_reads(void **state)
 {
     (void)state;
@@ -384,6 +386,39 @@ static void test_image_crash_of_the_host_while_making(void **state)
     assert_true(crashes >= 80 && refusals >= 40 && refusals < crashes);
 }
 
+/* In the place of the host's: it counts. */
+static uint32_t n_folder_syncs;
+
+int fsync(int fd)
+{
+    struct stat st;
+    n_folder_syncs += fstat(fd, &st) == 0 && S_ISDIR(st.st_mode);
+    return 0;
+}
+
+/* A server was killed while it made the image, so the file is there, and nobody has synced its name. */
+static void test_image_syncs_its_folder_also_when_it_is_made_again(void **state)
+{
+    (void)state;
+    struct fe_store_file f = file(true);
+    struct fe_store_what what = {.n_pages = PAGES, .page_bytes = PAGE, .pages_per_block = PPB,
+                                 .capacity = 10 * PAGE, .profile = profile,
+                                 .profile_bytes = sizeof profile - 1};
+    struct fe_err err = {""};
+    struct fe_store *s = NULL;
+    char kept[sizeof path + 8];
+    snprintf(kept, sizeof kept, "%s.kept", path);
+    assert_int_equal(fe_store_image_create(&s, &f, &what, &err), 0);
+    assert_int_equal(link(path, kept), 0);
+    fe_store_destroy(s);
+    assert_int_equal(rename(kept, path), 0);
+    n_folder_syncs = 0;
+    fe_store_destroy(made());
+    assert_int_equal(n_folder_syncs, 1);
+    fe_store_destroy(opened());
+    assert_int_equal(n_folder_syncs, 1);
+}
+
 /* A few writes of the host for a whole device, whatever was trimmed before. */
 static void test_image_trims_are_written_together(void **state)
 {
@@ -444,6 +479,7 @@ int main(void)
         T(test_image_syncs_when_an_erase_is_taken_back),
         T(test_image_mends_around_an_entry_of_no_page),
         T(test_image_crash_of_the_host_while_making),
+        T(test_image_syncs_its_folder_also_when_it_is_made_again),
         T(test_image_trims_are_written_together),
     };
     return cmocka_run_group_tests_name("image_host", tests, NULL, NULL);

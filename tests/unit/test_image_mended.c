@@ -230,6 +230,65 @@ static void test_image_start_tells_what_it_has_found(void **state)
     }
 }
 
+/* Served without `sync`: block 0 was erased behind program 4, and has programs 5 and 6 since, and block 1 was
+ * erased behind program 8.  Nothing of programs 1 to 4 is left, so no start may say that what it finds was
+ * programmed in order from 1 on. */
+static void serve_without_sync(bool is_clean)
+{
+    struct fe_store_file f = file(false);
+    struct fe_store_what what = {.n_pages = PAGES, .page_bytes = PAGE, .pages_per_block = PPB,
+                                 .profile = profile, .profile_bytes = sizeof profile - 1};
+    struct fe_err err = {""};
+    struct fe_store *s = NULL;
+    assert_int_equal(fe_store_image_create(&s, &f, &what, &err), 0);
+    assert_int_equal(fe_store_image_ready(s, &err), 0);
+    for (fe_ppn ppn = 0; ppn < PPB; ppn++)
+        program(s, ppn, ppn, ppn + 1, (uint8_t)ppn);
+    erase(s, 0, 1);
+    program(s, 0, 7, 5, 5);
+    program(s, 1, 8, 6, 6);
+    program(s, PPB, 10, 7, 7);
+    program(s, PPB + 1, 11, 8, 8);
+    erase(s, 1, 1);
+    if (is_clean)
+        assert_int_equal(fe_store_image_close(s, &err), 0);
+    fe_store_destroy(s);
+}
+
+/* A server with `sync` follows one without, and the host crashes: before the server has looked at all
+ * pages, when it has, or behind its first program.  When it has, it knows of the erase. */
+static void test_image_order_begins_with_a_server_that_syncs(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 192; seed++) {
+        struct fe_store_block b;
+        struct fe_store_oob p[PPB];
+        serve_without_sync(seed % 2);
+        ft_io_fini(&host);
+        ft_io_init(&host);
+        host.log = true;
+        struct fe_store *s = opened();
+        if (seed % 3 > 0) {
+            load_all(s);
+            fe_store_loaded(s);
+        }
+        if (seed % 3 > 1)
+            program(s, PPB, 12, 9, 9);
+        fe_store_destroy(s);
+        ft_io_crash(&host, path, seed);
+        ft_pretend_another_host(path);
+        s = opened();
+        load(s, 0, &b, p);
+        assert_int_equal(b.erase_count, 1);
+        assert_page(s, 0, 5);
+        assert_page(s, 1, 6);
+        load(s, 1, &b, p);
+        assert_true(b.erase_count == 1 || seed % 3 == 0);
+        fe_store_destroy(s);
+        unlink(path);
+    }
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -240,6 +299,7 @@ int main(void)
         T(test_image_says_what_was_mended),
         T(test_image_mending_is_cut_short),
         T(test_image_start_tells_what_it_has_found),
+        T(test_image_order_begins_with_a_server_that_syncs),
     };
     return cmocka_run_group_tests_name("image_mended", tests, NULL, NULL);
 }
