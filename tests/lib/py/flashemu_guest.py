@@ -17,7 +17,6 @@ import tempfile
 import time
 
 from flashemu_script import from_env
-from flashemu_tool import good
 
 VHOST = from_env("FLASHEMU_VHOST")
 HANG_S = 60
@@ -61,8 +60,14 @@ class Device:
         with open(self.log.name) as f:
             return f.read()
 
+    def ask(self, cmd, *args):
+        """The answer of its control socket."""
+        with self.connect("ctl") as s, s.makefile() as lines:
+            s.sendall(json.dumps({"cmd": cmd, "args": args}).encode() + b"\n")
+            return json.loads(lines.readline())
+
     def stats(self):
-        return json.loads(good("ctl", self.path["ctl"], "stats"))
+        return self.ask("stats")
 
     def connect(self, name):
         s = socket.socket(socket.AF_UNIX)
@@ -78,11 +83,12 @@ class Device:
     def __enter__(self):
         return self
 
-    def __exit__(self, *_):
-        if self.proc.poll() is None:
-            self.end()
+    def __exit__(self, failed, *_):
+        code = self.end() if self.proc.poll() is None else 0
+        said = self.text()
         self.log.close()
         shutil.rmtree(self.folder)
+        assert failed or code == 0, (code, said)  # a sanitizer tells at the end what it has found
 
 
 def exactly(s, n):
