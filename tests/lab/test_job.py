@@ -23,6 +23,7 @@ from flashemu_lab.core.errors import LabError
 from flashemu_lab.kernel import job, record, timed
 from flashemu_lab.kernel.choices import FILESYSTEMS
 from flashemu_lab.recording.recipes import Recipe
+from flashemu_lab.runs.program import Tool
 
 TRACE = """# flashemu trace 1
 0 write 0 4096 done=900 programmed=7
@@ -69,7 +70,7 @@ def test_console():
 def written(name, times, **changes):
     Path(name).write_text(json.dumps([
         {"schema": job.SCHEMA, "profile": "ideal", "overrides": [], "think_ns": 0, "seed": seed,
-         "device_ns": ns, **changes} for seed, ns in enumerate(times)]))
+         "device_ns": ns, "code": 0, **changes} for seed, ns in enumerate(times)]))
     return name
 
 
@@ -97,16 +98,27 @@ def test_compare():
     assert code == 0 and out.startswith("no difference can be told"), out
     for b, said in ((written("few", base[:4]), "4 seeds in common; a comparison needs at least 8"),
                     (written("other", base, profile="other"), "different profile"),
-                    (written("old", base, schema="x"), "is not what"), ("no", "cannot be read")):
+                    (written("old", base, schema="x"), "is not what"), ("no", "cannot be read"),
+                    (written("text", base, device_ns="1"), "is not what"),
+                    (written("less", base, device_ns=-1), "is not what"),
+                    (written("failed", base, code=3), "has failed is not compared: exit code 3 with seed 0"),
+                    (written("twice", base, seed=4), "has a seed twice")):
         code, out, err = lab("job", "--compare", a, b)
         assert code == 2 and out == "" and said in err, (b, err)
+    none = written("none", [0] * 20)
+    assert "takes no time is not compared" in lab("job", "--compare", none, a)[2]
+    for words, said in ((["--on", "ideal"], "--on"), (["--json"], "--json"), (["script"], "a script"),
+                        (["-o", "x", "--against", a], "--against, --output")):
+        code, out, err = lab("job", "--compare", a, a, *words)
+        assert code == 2 and out == "" and err.endswith(f"it is not for {said}\n"), err
 
 
 def alarms(draw, count, longer, chance):
     """How many of so many comparisons say that the second job takes longer.  A seed makes 10 % of
     both jobs of a pair, and `chance` what is of one job alone."""
     def jobs(times):
-        return [{"profile": "ideal", "overrides": [], "think_ns": 0, "seed": seed, "device_ns": int(ns)}
+        return [{"profile": "ideal", "overrides": [], "think_ns": 0, "seed": seed, "device_ns": int(ns),
+                 "code": 0}
                 for seed, ns in enumerate(times)]
 
     found = 0
@@ -176,11 +188,20 @@ def test_against():
 
 def test_wrong_use():
     true = ["--", "true"]
+    Path("ls").touch()
     for args, said in ((true, "--on PROFILE"), (["--on", "ideal"], "-- CMD"),
                        (["--on", "ideal", "--"], "-- CMD"),
                        (["--on", "ideal", "--think", "5", *true], "--think 5: allowed"),
                        (["--on", "ideal", "--think", "2s", *true], "--think 2s: allowed"),
                        (["--on", "ideal", "--file", "no", *true], "no: no such file"),
+                       (["--on", "ideal", "--file", "/", *true], "--file /: has no name"),
+                       (["--on", "ideal", "--file", "/bin/ls", "--file", "./ls", *true],
+                        "--file ls: /bin/ls has the same name in the guest"),
+                       (["--on", "ideal", "--on", "ideal", *true], "a device is named twice"),
+                       (["--on", "ideal", "--fs", "none", "--mkfs", "-b 1", *true],
+                        "--mkfs needs a filesystem"),
+                       (["--on", "ideal", "--seed", "9223372036854775807", "--seeds", "2", *true],
+                        "--seeds 2: the last one"),
                        (["--on", "ideal", "--fs", "reiser", *true], "invalid choice"),
                        (["--on", "ideal", "-o", "no/out", *true], "no/out"),
                        (["script", "--on", "ideal", *true], "not both"),
@@ -202,6 +223,28 @@ def test_behind_two_dashes_is_a_command():
     assert _lives(arguments)[0].script == "echo text\n"
 
 
+def test_files_of_a_guest():
+    """What is copied, with what its links lead to; what cannot be is said, and nothing is replaced."""
+    os.makedirs("given/in")
+    Path("given/in/a").write_text("a")
+    os.symlink("in/a", "given/b")
+    Path("one").write_text("1")
+    timed._copy(Path("given"), Path("tree/given"))
+    assert Path("tree/given/b").read_text() == Path("tree/given/in/a").read_text() == "a"
+    timed._copy(Path("one"), Path("tree/one"))
+    os.mkfifo("pipe")
+    os.symlink("nowhere", "given/lost")
+    for path, to, said in (("one", "tree/one", "one: the guest has another file of this name"),
+                           ("given", "tree/given", "given: the guest has another file of this name"),
+                           ("pipe", "tree/pipe", "pipe"), ("given", "tree/new", "given/lost"),
+                           ("gone", "tree/gone", "gone: No such file")):
+        try:
+            timed._copy(Path(path), Path(to))
+            raise AssertionError(path)
+        except LabError as e:
+            assert said in str(e) and "\n" not in str(e), e
+
+
 def lives(*args):
     code, out, err = lab("job", "--json", *args)
     assert code == 0, err
@@ -214,6 +257,8 @@ def without_host(jobs):
 
 SLEEPS = """cd /mnt
 mark begin
+mark 'a\\nb
+end 5' "c  d"
 for i in $(seq 100); do sleep 0.01; done
 mark slept
 dd if=/dev/urandom of=f bs=64K count=32 conv=fsync 2>/dev/null
@@ -232,6 +277,7 @@ def test_lives():
     assert without_host(first) == without_host(second)
     got, = first
     at = {m["name"]: m["at_ns"] for m in got["marks"]}
+    assert list(at) == ["begin", "a\\nb end 5 c  d", "slept", "written"], at
     # 100 sleeps of 10 ms; a timer comes at its instant or some microseconds later.
     assert 10**9 <= at["slept"] - at["begin"] < 10**9 + 10**8, at
     assert got["requests"]["write"]["bytes"] >= 2 << 20
@@ -302,17 +348,56 @@ def test_serve():
     assert code == 1 and out.splitlines() == ["/dev/vda 1 2 a b real", "beside", "none"], (code, out)
 
 
-def test_which_kernel_is_wanted():
-    kept, timed.Timed = timed.Timed, lambda tool: ("timed", tool)
+def test_which_kernel_is_chosen():
+    """What is typed, else what the environment says, else the device's time where it has been built."""
+    tool, kept, environment = Tool(), timed.Timed, dict(os.environ)
+    timed.Timed = lambda tool: "timed"
+    os.makedirs("scripts/timed")
+    Path("scripts/timed/init").touch()
+    os.environ.update(FLASHEMU_SCRIPTS=os.path.abspath("scripts"), FLASHEMU_VHOST="/bin/true")
+
+    def script(name, code):
+        Path("scripts", name).write_text(f'#!/bin/sh\n[ "$*" != --check ] || exit {code}\nexit 9\n')
+        Path("scripts", name).chmod(0o755)
+
+    def chosen(wish, engine):
+        os.environ["FLASHEMU_VM_ENGINE"] = engine
+        return timed.chosen(tool, wish)
+
     try:
-        for engine, wanted in (("timed", ("timed", 7)), ("tcg", None), ("uml", None), (None, None)):
-            os.environ.pop("FLASHEMU_VM_ENGINE", None)
-            if engine:
-                os.environ["FLASHEMU_VM_ENGINE"] = engine
-            assert timed.timed_if_wanted(7) == wanted, engine
+        for built, prepared in ((0, 0), (1, 0), (0, 1)):
+            script("timed/kernel", built)
+            script("prepare", prepared)
+            there = None if built or prepared else "timed"
+            for wish, engine, want in (("", "", there), ("auto", "auto", there), ("", "uml", None),
+                                       ("auto", "tcg", None), ("", "timed", "timed"),
+                                       ("vm", "timed", None), ("timed", "tcg", "timed")):
+                assert chosen(wish, engine) == want, (wish, engine, built, prepared)
+        os.unlink("scripts/prepare")
+        assert chosen("", "") is None and chosen("timed", "") == "timed"
+        script("prepare", 0)
+        assert chosen("", "") == "timed"
+        os.unlink("scripts/timed/init")
+        assert chosen("", "") is None
     finally:
-        os.environ.pop("FLASHEMU_VM_ENGINE", None)
+        os.environ.clear()
+        os.environ.update(environment)
         timed.Timed = kept
+
+
+def test_kernel_is_refused_where_none_runs():
+    """A word that would be without effect, or is none, is one line."""
+    for args, said in ((["run", "article"], "--kernel needs --mode full"),
+                       (["crash", "ideal", "--work", "log"], "--kernel needs --fs NAME"),
+                       (["crash", "ideal", "--workload", "files"], "--kernel needs --fs NAME"),
+                       (["crash", "--state", "0:0:0:0"], "no --kernel"),
+                       (["crash", "ideal", "--fs", "ext4", "--trace", "t"], "not for --trace")):
+        code, out, err = lab(*args, "--kernel", "timed")
+        assert code == 2 and out == "" and said in err and err.count("\n") == 1, (args, err)
+    code, out, err = lab("record", "--kernel", "kvm")
+    assert code == 2 and "choose from 'auto', 'timed', 'vm'" in err and err.count("\n") == 1, err
+    code, out, err = lab("run", "article", "--sample", "3")
+    assert code == 2 and "--sample needs --mode full" in err, err
 
 
 def test_room_for_a_guest():
@@ -374,6 +459,15 @@ def test_recordings_of_lives():
             assert str(e) == f"one: {said}", e
 
 
+def test_think_times():
+    """A host thinks while the device has nothing to do: a request that is done early says nothing
+    about one before it that is still in the device."""
+    Path("several").write_text("# flashemu trace 1\n10 read 0 512 done=900\n100 write 512 512 done=503\n"
+                               "1700 flush 0 0 done=1710\n1710 write 0 512 done=1719\n1750 read 0 512\n"
+                               "1757 read 0 512\n")
+    assert record.think_times(Path("several"), 6) == [0, 0, 800, 0, 31, 7]
+
+
 def test_recordings():
     """Of a kernel in the device's time: two are equal, and have the kernel's own pauses only."""
     missing = timed_kernel_is_missing()
@@ -389,14 +483,14 @@ mkfs = "mke2fs -q -F -t ext4 -b 4096 -E lazy_itable_init=0"
 mount = "mount -t ext4"
 work = "lines 12 log=card"
 """)
-    environment = {"FLASHEMU_VM_ENGINE": "timed"}
     for folder in ("a", "b"):
-        code, out, err = lab("record", "--recipes", "r.toml", "-o", folder, env=environment)
+        code, out, err = lab("record", "--recipes", "r.toml", "-o", folder, "--kernel", "timed")
         assert code == 0, err
     texts = [gzip.decompress(Path(folder, "pauses.trace.gz").read_bytes()).decode()
              for folder in "ab"]
     assert texts[0] == texts[1]
     assert ", in the device's time\n" in texts[0] and "# scale: 1.0\n" in texts[0]
+    assert "# command: flashemu-lab record --recipes r.toml --kernel timed pauses\n" in texts[0]
     thinks = [int(word[6:]) for line in texts[0].splitlines() for word in line.split()
               if word.startswith("think=")]
     # The journal commits 5 s after a change, and the work goes on for 12 s.

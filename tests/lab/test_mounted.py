@@ -92,12 +92,14 @@ def test_a_work_is_recorded_in_the_time_of_the_device():
         def canonical(self, profile, keys):
             assert profile == "ssd-page" and keys == ("cache.size=64K",)
 
-    kept, mounted.timed_if_wanted = mounted.timed_if_wanted, lambda tool: Played()
+    wishes = []
+    kept, mounted.chosen = mounted.chosen, lambda tool, wish: wishes.append(wish) or Played()
     try:
         made = work.Work("ssd-page", ("cache.size=64K", "size=64M"), 7, "echo 'a b'", "true", "ext4",
                          "data=journal", ("/x/y",))
-        mounted.record_mounted(made, Path("kept"), Described(), 9.0)
+        mounted.record_mounted(made, Path("kept"), Described(), 9.0, "timed")
         life, = seen
+        assert wishes == ["timed"]
         assert (life.profile, life.overrides, life.seed) == ("ssd-page", ("cache.size=64K",), 7)
         assert life.server == ("flush=always", "size=64M",
                                "trace-data=" + os.path.abspath("kept/data"))
@@ -113,7 +115,7 @@ def test_a_work_is_recorded_in_the_time_of_the_device():
         except LabError as e:
             assert str(e) == "the work on ext4 was not recorded: mount: no", e
     finally:
-        mounted.timed_if_wanted = kept
+        mounted.chosen = kept
 
 
 def said(kind, text):

@@ -130,7 +130,7 @@ def test_each_recipe_has_a_device_of_its_own():
     assert out == "one.trace.gz: 5 requests\ntwo.trace.gz: 5 requests\n"
     r = recordings.load("./two.trace.gz")
     assert (r.kernel, r.tools, r.filesystem, r.limit) == ("9.9", "mkfs.x 1", "xfs", 65536)
-    assert r.command == "flashemu-lab record --recipes r.toml two"
+    assert r.command == "flashemu-lab record --recipes r.toml --kernel vm two"
     assert (r.capacity, r.start, r.sectors, r.work) == (490 << 20, 256, 2048, "large 2")
     assert recordings.load("./one.trace.gz").capacity == 1 << 30
     assert [(p.name, p.first, p.last, p.bytes) for p in r.phases] == [

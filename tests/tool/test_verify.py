@@ -231,13 +231,17 @@ def test_a_kernel_in_the_time_of_the_device():
     assert taken(FLASHEMU_VM_ENGINE="auto") == "9.9 timed"
     assert taken(FLASHEMU_VM_ENGINE="tcg") == "9.9 tcg"
     assert taken("--kernel", "timed", FLASHEMU_VM_ENGINE="uml") == "9.9 timed"
+    assert taken(FLASHEMU_VM_ENGINE="timed") == "9.9 timed"
     assert taken("--kernel", "vm") == taken("--dilate", "3") == "9.9 "
+    assert taken("--kernel", "vm", FLASHEMU_VM_ENGINE="timed") == "9.9 auto", "what is typed counts"
+    assert taken("--dilate", "3", FLASHEMU_VM_ENGINE="timed").startswith("--dilate: a kernel in")
     assert taken("--kernel", "timed", "--dilate", "3").startswith("--dilate: a kernel in the device's")
     code, out, _ = call("verify", "card.ini", env=machine.env)
     assert code == 0 and out.count("  kernel 9.9 timed\n") == 1, out
     script("timed/kernel", "#!/bin/sh\necho vm: none; exit 1\n")
     assert taken("--kernel", "timed") == "no kernel in the device's time: vm: none"
     assert taken() == "9.9 "
+    assert taken(FLASHEMU_VM_ENGINE="timed") == "no kernel in the device's time: vm: none"
 
 
 def alive(pid):

@@ -24,7 +24,7 @@ there='while read -r _ i; do [ "$(cat f$i)" = "$i" ] || exit 1; done <"$FLASHEMU
 # In the time of the device, where that kernel is: its journal commits 5 s after what is not synced,
 # at a full second of the kernel's.
 if "$top/tools/vm/timed/kernel" --check; then
-    FLASHEMU_VM_ENGINE=timed crash 0 --fs ext4 --run "$names; echo 5 >f5; sleep 7" --check "$there" --cuts 2 \
+    crash 0 --kernel timed --fs ext4 --run "$names; echo 5 >f5; sleep 7" --check "$there" --cuts 2 \
         -o timed --json
     grep -q "\"kernel\": \"[0-9.]*, in the device's time\"" out || fail "which kernel? $(cat out)"
     awk '$2 == "mark" { at = $1 } $2 == "write" && $1 - at > 4.9e9 && $1 - at < 6.1e9 { n++ }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# flashemu-lab record and run --mode full with a real kernel: recordings of two filesystems, and an
+# flashemu-lab record and run --mode full with the virtual machine's kernel: recordings of two filesystems, and an
 # experiment whose replay agrees with the kernel at starts at which it was not recorded.
 #
 #   test_recordings.sh --every-filesystem [SEED,... [FILE]]
@@ -18,7 +18,7 @@ lab() { /usr/bin/python3 "$top/tools/lab/flashemu-lab" "$@"; }
 
 if [ "${1-}" = --every-filesystem ]; then
     unset FLASHEMU_RECORDINGS
-    lab sample --seed "${2:-1}" -o samples.csv
+    lab sample --kernel vm --seed "${2:-1}" -o samples.csv
     [ -z "${3-}" ] || (cd "$start" && cp "$tmp"/samples.csv "$3")
     exit
 fi
@@ -57,8 +57,8 @@ unit = "MB/s"
 value = "nand.bytes_programmed"
 EOF
 
-lab record --recipes r.toml -o mine
-lab record --recipes r.toml --limit 512K -o mine test-vfat
+lab record --kernel vm --recipes r.toml -o mine
+lab record --kernel vm --recipes r.toml --limit 512K -o mine test-vfat
 lab show test-vfat | grep -q '^write .* 8\.4$'
 # The kernel's requests are as long as the device of the recipe takes them, or as it is told.
 /usr/bin/python3 - mine/test-vfat.trace.gz 122880 mine/512K/test-vfat.trace.gz 524288 <<'EOF'
@@ -71,7 +71,7 @@ for path, limit in zip(sys.argv[1::2], map(int, sys.argv[2::2])):
     thinking = sum("think=" in r[-1] for r in requests)
     assert thinking > len(requests) / 2, (thinking, len(requests))
 EOF
-lab run x.toml --mode full --json >out.json
+lab run x.toml --mode full --kernel vm --json >out.json
 /usr/bin/python3 - <<'EOF'
 import json
 out = json.load(open("out.json"))
@@ -98,7 +98,7 @@ from flashemu_lab.runs.program import Tool
 tool, device = Tool(), ("silicongo-emmc8g", "cache.mode=off")
 recipe = replace(recipes.load(Path("r.toml"))["test-ext4"], scale=0.1)
 job = Job(recipe, ("profile=" + device[0], *device[1:]), True)
-for _, heard, _, trace in perform(find_machine(tool), [job], lambda *words: None):
+for _, heard, _, trace in perform(find_machine(tool, "vm"), [job], lambda *words: None):
     counts = {name: sum(one["host"][kind]["ops"] for kind in ("read", "write", "trim", "flush"))
               for name, one in heard.results.items()}
     before = sum(counts[name] for name in ("format", "mount", "before"))
@@ -124,7 +124,7 @@ assert busy(1) == kernel
 assert busy(0) < 0.99 * kernel, "on this card the host's think times should matter"
 EOF
 # A sample of these two: the draw, the three times, and the file.
-lab sample --seed 7 -o samples.csv test-vfat test-ext4
+lab sample --kernel vm --seed 7 -o samples.csv test-vfat test-ext4
 [ "$(cut -d , -f 1-3 samples.csv)" = "seed,filesystem,recording
 7,ext4,test-ext4
 7,vfat,test-vfat" ] || fail "$(cat samples.csv)"

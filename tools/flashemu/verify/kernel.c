@@ -179,12 +179,11 @@ static bool timed_can(const struct verify_kernel *k, char *why, size_t size)
     return false;
 }
 
-/* Whether the environment leaves the choice of the engine. */
-static bool any_engine(void)
+/* Which engine the environment wants; auto leaves the choice. */
+static const char *wanted_engine(void)
 {
     const char *engine = getenv("FLASHEMU_VM_ENGINE");
-    return !engine || strcmp(engine, "") == 0 || strcmp(engine, "auto") == 0 ||
-           strcmp(engine, "timed") == 0;
+    return engine && engine[0] ? engine : "auto";
 }
 
 static enum verify_way host_can(char *why, size_t size)
@@ -202,11 +201,13 @@ static enum verify_way host_can(char *why, size_t size)
 
 static enum verify_way choose(struct verify_kernel *k, const char *wish)
 {
-    bool automatic = strcmp(wish, "auto") == 0;
+    bool timed_is_wanted = strcmp(wish, "auto") == 0 && strcmp(wanted_engine(), "timed") == 0;
+    bool automatic = strcmp(wish, "auto") == 0 && !timed_is_wanted;
     char timed[160] = "", vm[160] = "", host[100] = "";
     enum verify_way way = VERIFY_WAY_NONE;
 
-    if (strcmp(wish, "timed") == 0 || (automatic && any_engine()))
+    if (strcmp(wish, "timed") == 0 || timed_is_wanted ||
+        (automatic && strcmp(wanted_engine(), "auto") == 0))
         way = timed_can(k, timed, sizeof timed) ? VERIFY_WAY_TIMED : VERIFY_WAY_NONE;
     if (way == VERIFY_WAY_NONE && (automatic || strcmp(wish, "vm") == 0))
         way = vm_can(k, vm, sizeof vm) ? VERIFY_WAY_VM : VERIFY_WAY_NONE;
@@ -272,9 +273,9 @@ static void make_words(struct words *w, const struct verify_kernel *k, const str
 {
     bool vm = k->way == VERIFY_WAY_VM || k->way == VERIFY_WAY_TIMED;
 
-    if (k->way == VERIFY_WAY_TIMED) {
+    if (k->way == VERIFY_WAY_TIMED || (vm && strcmp(wanted_engine(), "timed") == 0)) {
         add_word(w, "env");
-        add_word(w, "FLASHEMU_VM_ENGINE=timed");
+        add_word(w, "FLASHEMU_VM_ENGINE=%s", k->way == VERIFY_WAY_TIMED ? "timed" : "auto");
     }
     if (!vm) {
         add_word(w, "env");

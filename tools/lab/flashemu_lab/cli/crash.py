@@ -29,7 +29,9 @@ from .run import say_stopped
 
 # Options of the other way to crash, and those that this one has alone.
 _SAMPLED = ("workload", "within", "cut", "again")
-_OWN = ("check", "behind", "mount", "file", "junit", "bisect", "subsets", "strict")
+_OWN = ("check", "behind", "mount", "file", "kernel", "junit", "bisect", "subsets", "strict")
+# Options of a work on a filesystem.
+_MOUNTED = ("mount", "file", "kernel")
 
 
 def _is_own(arguments: argparse.Namespace) -> bool:
@@ -49,7 +51,7 @@ def _is_own(arguments: argparse.Namespace) -> bool:
         arguments.fs = named
         return True
     if extra:
-        raise LabError(f"--{extra[0]} needs --fs NAME" if extra[0] in ("mount", "file") else
+        raise LabError(f"--{extra[0]} needs --fs NAME" if extra[0] in _MOUNTED else
                        f"--{extra[0]} needs --run CMD, --trace FILE, --work NAME, --fs NAME, or "
                        "--state ID")
     arguments.filesystem = named or choices.USUAL
@@ -114,7 +116,7 @@ def _works(arguments: argparse.Namespace, tool: Tool) -> dict[str, work.Work]:
 def _work(arguments: argparse.Namespace, tool: Tool, profile: str, settings: tuple[str, ...],
           fs: str, mount: str) -> work.Work:
     if not fs:
-        for name in ("mount", "file"):
+        for name in _MOUNTED:
             if getattr(arguments, name):
                 raise LabError(f"--{name} needs --fs NAME")
         run, check = _commands(arguments, "log", plain.named(), plain.commands_of)
@@ -138,6 +140,8 @@ def _trace(arguments: argparse.Namespace) -> str:
 def _commands(arguments: argparse.Namespace, usual: str, known: dict[str, str],
               commands_of: Callable[[str], tuple[str, str]]) -> tuple[str, str]:
     """What runs the work and what checks it; `known` has those that come with the program."""
+    if arguments.kernel and arguments.trace:
+        raise LabError("--kernel is for what is recorded here, and not for --trace")
     if arguments.run and (arguments.work or arguments.trace):
         raise LabError(f"--run and --{'work' if arguments.work else 'trace'} are two works")
     if arguments.run or arguments.trace and not arguments.work:
@@ -232,8 +236,9 @@ def _recorded(arguments: argparse.Namespace, tool: Tool, made: work.Work,
               folder: Path) -> work.Recording:
     if made.trace:
         return work.record_trace(made, folder, tool)
-    record = mounted.record_mounted if made.fs else work.record_work
-    return record(made, folder, tool, 10 * arguments.timeout)
+    if made.fs:
+        return mounted.record_mounted(made, folder, tool, 10 * arguments.timeout, arguments.kernel)
+    return work.record_work(made, folder, tool, 10 * arguments.timeout)
 
 
 def _judge_of(arguments: argparse.Namespace, tool: Tool, made: work.Work, folder: Path,
@@ -314,9 +319,10 @@ def _tell(arguments: argparse.Namespace, tool: Tool, judged: broken.Judged) -> _
 
 def _again(arguments: argparse.Namespace) -> int:
     """Judges one state of a recording that was kept, with its check or another one."""
-    if arguments.operands or arguments.run or arguments.trace or arguments.fs or arguments.work:
+    if arguments.operands or arguments.run or arguments.trace or arguments.fs or \
+            arguments.work or arguments.kernel:
         raise LabError("--state names a recording already: no device, no --run, no --trace, no "
-                       "--work and no --fs")
+                       "--work, no --kernel and no --fs")
     hash_, tool = arguments.state.split(":")[0], Tool()
     recording = work.Recording.load(arguments.output or _kept_in(arguments) / hash_)
     made = dataclasses.replace(recording.work, check=arguments.check or recording.work.check)

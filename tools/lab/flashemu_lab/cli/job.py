@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shlex
 import sys
 import tempfile
@@ -20,12 +21,18 @@ from ..kernel import job
 from ..kernel.timed import Life, Timed
 from ..runs.program import Tool
 from ..runs.run import Json
+from .arguments import MOST_SEED
 
 
 def job_(arguments: argparse.Namespace) -> int:
     """Runs the job on each device with each seed, or compares two.  The exit code is 1 if the
     script has failed somewhere, or if the second job takes longer than the first."""
     if arguments.compare:
+        given = [f"--{name}" for name in ("on", "against", "bisect", "output", "json")
+                 if getattr(arguments, name)]
+        if given or arguments.words or arguments.command_behind is not None:
+            raise LabError("--compare runs no job and writes no file: it is not for "
+                           f"{', '.join(given) or 'a script'}")
         first, second = (_read(path) for path in arguments.compare)
         return _compared(first, second)
     if arguments.bisect and not arguments.against:
@@ -62,7 +69,10 @@ def _run(lives: list[Life], tool: Tool, verbose: bool) -> tuple[list[Json], bool
         for number, life in enumerate(lives):
             note.show("job", f"{number} of {len(lives)}")
             with tempfile.TemporaryDirectory(prefix="flashemu-job.") as folder:
-                lived = timed.live(life, Path(folder))
+                try:
+                    lived = timed.live(life, Path(folder))
+                except LabError as e:
+                    raise LabError(f"{life.profile}, seed {life.seed}: {e}") from None
                 found.append(job.figures(life, lived))
             failed |= lived.code != 0
             if verbose or lived.code:
@@ -77,16 +87,35 @@ def _lives(arguments: argparse.Namespace) -> list[Life]:
     if not script or not arguments.on:
         raise LabError("job needs a script or -- CMD, and --on PROFILE; "
                        "or --compare A.json B.json")
-    for file in arguments.file:
-        if not file.exists():
-            raise LabError(f"{file}: no such file")
-    think = _think(arguments.think)
-    return [Life(profile=str(Path(on).absolute()) if "/" in on else on,
-                 overrides=tuple(arguments.set), script=script, files=tuple(arguments.file),
+    for name in ("mkfs", "mount"):
+        if arguments.fs == "none" and getattr(arguments, name):
+            raise LabError(f"--{name} needs a filesystem, and not --fs none")
+    devices = [str(Path(on).absolute()) if "/" in on else on for on in arguments.on]
+    if len(set(devices)) < len(devices):
+        raise LabError("a device is named twice")
+    if arguments.seed + arguments.seeds - 1 > MOST_SEED:
+        raise LabError(f"--seeds {arguments.seeds}: the last one would be larger than {MOST_SEED}")
+    think, files = _think(arguments.think), _files(arguments.file)
+    return [Life(profile=device, overrides=tuple(arguments.set), script=script, files=files,
                  filesystem=arguments.fs, mkfs=arguments.mkfs, mount=arguments.mount, seed=seed,
                  think_ns=think, limit_s=arguments.timeout, memory_mib=arguments.mem)
-            for on in arguments.on
+            for device in devices
             for seed in range(arguments.seed, arguments.seed + arguments.seeds)]
+
+
+def _files(told: Sequence[Path]) -> tuple[Path, ...]:
+    """What the guest gets, each under its own name in /root.  LabError if two have the same."""
+    files: dict[str, Path] = {}
+    for path in told:
+        if not path.exists():
+            raise LabError(f"{path}: no such file")
+        file = Path(os.path.abspath(path))
+        if not file.name:
+            raise LabError(f"--file {path}: has no name")
+        if file.name in files:
+            raise LabError(f"--file {path}: {files[file.name]} has the same name in the guest")
+        files[file.name] = file
+    return tuple(files.values())
 
 
 def _script(words: Sequence[str], command: Sequence[str] | None) -> str:
@@ -123,8 +152,7 @@ def _read(path: Path) -> list[Json]:
         found = json.loads(path.read_text())
     except (OSError, ValueError):
         raise LabError(f"{path}: cannot be read as JSON") from None
-    if not isinstance(found, list) or not all(
-            isinstance(one, dict) and one.get("schema") == job.SCHEMA for one in found):
+    if not isinstance(found, list) or not all(job.is_figures(one) for one in found):
         raise LabError(f"{path}: is not what `flashemu-lab job -o` writes")
     return found
 

@@ -21,7 +21,7 @@ from ..crash import choices
 from ..experiment.bounds import MOST_RUNS, MOST_SETS
 from ..fit import budget
 from ..life import asked
-from ..kernel.choices import FILESYSTEMS
+from ..kernel.choices import FILESYSTEMS, KERNELS
 from ..probe.budget import Budget
 from ..recording.recordings import LIMITS
 from . import outputs
@@ -221,6 +221,7 @@ def _add_experiments(add: Add) -> None:
                    help="with --mode full: so many runs, drawn by --sample-seed (all)")
     c.add_argument("--sample-seed", metavar="N", type=number(0, MOST_SEED), default=1,
                    help="draws the sample (1)")
+    _add_kernel(c)
     _common(c)
     c = add("sweep", "vary keys of a profile over traces and patterns")
     c.add_argument("profile", metavar="PROFILE", help="one, or several with ',' between them")
@@ -241,8 +242,15 @@ def _add_experiments(add: Add) -> None:
     _common(c)
 
 
+def _add_kernel(c: argparse.ArgumentParser) -> None:
+    """Which kernel does it; "" leaves the choice to the environment."""
+    c.add_argument("--kernel", choices=KERNELS, default="", metavar="|".join(KERNELS),
+                   help="timed: lives in the time of the device; vm: in a virtual machine; auto: "
+                   "timed where it has been built (auto)")
+
+
 def _add_recordings(add: Add) -> None:
-    c = add("record", "record what a kernel's filesystems ask of a device, in a virtual machine")
+    c = add("record", "record what a kernel's filesystems ask of a device")
     c.add_argument("recordings", metavar="RECORDING", nargs="*",
                    help="names of recipes; all of them without any")
     c.add_argument("--recipes", metavar="FILE.toml", type=Path, default=None,
@@ -251,6 +259,7 @@ def _add_recordings(add: Add) -> None:
                    help="where to write (~/.local/share/flashemu/recordings)")
     c.add_argument("--limit", choices=LIMITS, default="",
                    help="longest request of the host (that of the recipe's device)")
+    _add_kernel(c)
     c.add_argument("--json", action="store_true", help="print JSON")
 
     c = add("sample", "draw replays of recordings by seed, and run them through a kernel as well")
@@ -265,6 +274,7 @@ def _add_recordings(add: Add) -> None:
                    help="how many replays at the same time (one for each processor)")
     c.add_argument("--store", metavar="FOLDER", type=Path, default=None,
                    help="where results of replays are kept")
+    _add_kernel(c)
     c.set_defaults(sample=0, sample_seed=1, ensemble=0, engine="local", scheduler="",
                    again=False, retry=False, most=MOST_RUNS)
 
@@ -366,6 +376,7 @@ def _add_own_crash(c: argparse.ArgumentParser) -> None:
                    f"let a kernel judge each state: {', '.join(choices.RECORDED)}")
     c.add_argument("--mount", metavar="[FS:]OPTIONS", action="append", default=[],
                    help="with --fs: mount options, of one filesystem or of all")
+    _add_kernel(c)
     c.add_argument("--work", metavar="NAME", action=_Word, default="",
                    help="a work that comes with its check (files; without --fs: log)")
     c.add_argument("--file", metavar="PATH", action="append", default=[],

@@ -36,7 +36,8 @@ def record_(arguments: argparse.Namespace) -> int:
         ["--recipes", str(path)] if arguments.recipes else []), *(
         ["--limit", arguments.limit] if arguments.limit else [])])
     try:
-        for file in record(chosen, folder, Tool(), command, note.show, arguments.limit):
+        for file in record(chosen, folder, Tool(), command, note.show, arguments.limit,
+                           arguments.kernel):
             note.end()
             made.append(recordings.load_file(file))
             if not arguments.json:

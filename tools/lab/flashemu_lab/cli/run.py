@@ -67,7 +67,7 @@ def measured(experiment: Experiment, arguments: argparse.Namespace) -> Table | N
     kernel = None
     if getattr(arguments, "mode", "replay") == "full":
         chosen = full_runs.sample(points, arguments.sample, arguments.sample_seed)
-        kernel = full_runs.Kernel(experiment, chosen, tool)
+        kernel = full_runs.Kernel(experiment, chosen, tool, arguments.kernel)
     runs = {p.run.key(): p.run for p in points if p.run}
     outcomes: dict[str, Outcome] = {}
     stored = 0
@@ -137,6 +137,9 @@ def _run(experiment: Experiment, arguments: argparse.Namespace) -> int:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    for option in ("kernel", "sample"):
+        if getattr(arguments, option) and arguments.mode != "full":
+            raise LabError(f"--{option} needs --mode full")
     return _run(load(shipped.locate(arguments.experiment)), arguments)
 
 

@@ -31,7 +31,7 @@ from typing import Iterator
 from ..core.errors import LabError
 from ..core.files import make_folder
 from ..kernel import machine
-from ..kernel.timed import Life, Timed, timed_if_wanted
+from ..kernel.timed import Life, Timed, chosen
 from ..runs.program import Tool
 from .checks import CANNOT_TELL, Told
 from .work import Mark, Recording, Work
@@ -62,13 +62,15 @@ def _options(work: Work) -> list[str]:
             *(word for path in work.files for word in ("--file", path))]
 
 
-def record_mounted(work: Work, folder: Path, tool: Tool, timeout_s: float) -> Recording:
+def record_mounted(work: Work, folder: Path, tool: Tool, timeout_s: float,
+                   kernel: str = "") -> Recording:
     """Makes a filesystem on a new device, lets the command work on it, and leaves the recording in
-    the folder.  LabError if the command fails, or takes longer."""
+    the folder.  The kernel is chosen by this word of its choices.  LabError if the command fails,
+    or takes longer."""
     make_folder(folder)
     recording = Recording(folder, work)
     scripts = machine.find_scripts("cuts.sh")
-    timed = timed_if_wanted(tool)
+    timed = chosen(tool, kernel)
     tool.canonical(work.profile, work.keys())
     if timed:
         code, last = _record_timed(recording, scripts, timed, timeout_s)

@@ -65,16 +65,18 @@ def sample(points: list[Point], count: int, seed: int) -> list[Point]:
 
 
 class Kernel:
-    """These points, to be run through a kernel in one boot.
+    """These points, to be run through a kernel: each a life of its own in the device's time, or all
+    in one boot of the virtual machine; `kernel` of choices.KERNELS says which.
 
     LabError, before anything runs, if a point has another source than one recording with a
     measured phase, or if the machine lacks something.
     """
 
-    def __init__(self, experiment: Experiment, points: list[Point], tool: Tool) -> None:
+    def __init__(self, experiment: Experiment, points: list[Point], tool: Tool,
+                 kernel: str = "") -> None:
         self._measures = experiment.measures
         self._wanted = [_wanted(experiment, point, i) for i, point in enumerate(points)]
-        self._machine = find_machine(tool)
+        self._machine = find_machine(tool, kernel)
 
     def check(self, tell: Tell) -> list[Check]:
         """A value of each measure for each point.  LabError if the guest fails."""

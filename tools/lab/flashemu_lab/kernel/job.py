@@ -44,6 +44,15 @@ def figures(life: Life, lived: Lived) -> Json:
     }
 
 
+def is_figures(one: object) -> bool:
+    """Whether this has what a comparison needs of `figures`."""
+    if not isinstance(one, dict) or one.get("schema") != SCHEMA:
+        return False
+    numbers = (one.get(key) for key in ("seed", "device_ns", "think_ns", "code"))
+    return all(type(n) is int and n >= 0 for n in numbers) and \
+        isinstance(one.get("profile"), str) and isinstance(one.get("overrides"), list)
+
+
 def _work(trace: Path, start_ns: int, end_ns: int) -> dict[str, dict[str, int]]:
     """What arrived in that time, by operation; "busy" has the time with a request in the device as
     its bytes, and "programmed" what the flash programmed."""
@@ -120,21 +129,31 @@ def _interval(changes: Sequence[float]) -> tuple[float, float, float]:
 def check_comparable(first: Sequence[Json], lives: Sequence[Life]) -> None:
     """LabError, before anything runs, if a job of these lives cannot be compared with the first."""
     _pairs(first, [{"profile": one.profile, "overrides": list(one.overrides), "seed": one.seed,
-                    "think_ns": one.think_ns, "device_ns": 0} for one in lives])
+                    "think_ns": one.think_ns, "device_ns": 1, "code": 0} for one in lives])
 
 
 def _pairs(first: Sequence[Json], second: Sequence[Json]) -> list[tuple[int, int]]:
     def by_seed(jobs: Sequence[Json]) -> dict[int, Json]:
-        return {int(job["seed"]): job for job in jobs}
+        found = {int(job["seed"]): job for job in jobs}
+        if len(found) < len(jobs):
+            raise LabError("a job that has a seed twice is not compared")
+        return found
 
-    a, b = by_seed(first), by_seed(second)
+    for job in (*first, *second):
+        if job["code"]:
+            raise LabError("a job whose script has failed is not compared: exit code "
+                           f"{job['code']} with seed {job['seed']}")
     for key in ("profile", "overrides", "think_ns"):
         values = {str(job[key]) for job in (*first, *second)}
         if len(values) > 1:
             raise LabError(f"jobs of different {key} are not compared: "
                            f"{' and '.join(sorted(values))}")
+    a, b = by_seed(first), by_seed(second)
     seeds = sorted(set(a) & set(b))
     if len(seeds) < _LEAST_PAIRS:
         raise LabError(f"both jobs have {len(seeds)} seeds in common; a comparison needs at least "
                        f"{_LEAST_PAIRS}, such as --seeds 20")
-    return [(int(a[s]["device_ns"]), int(b[s]["device_ns"])) for s in seeds]
+    found = [(int(a[s]["device_ns"]), int(b[s]["device_ns"])) for s in seeds]
+    if not all(x for x, _ in found):
+        raise LabError("a job that takes no time is not compared")
+    return found

@@ -43,7 +43,7 @@ from ..recording.recordings import HEAD, SUFFIX
 from ..runs.program import Tool
 from ..runs.run import Json
 from . import machine
-from .timed import Life, Timed, timed_if_wanted
+from .timed import Life, Timed, chosen
 
 # What the server of a recording offers, in the words of its comment.
 OFFERS = "flush fua"
@@ -96,9 +96,9 @@ class Machine:
     timed: Timed | None
 
 
-def find_machine(tool: Tool) -> Machine:
-    """LabError if something is missing."""
-    timed = timed_if_wanted(tool)
+def find_machine(tool: Tool, kernel: str = "") -> Machine:
+    """The one that is chosen by this word of choices.KERNELS.  LabError if something is missing."""
+    timed = chosen(tool, kernel)
     found = Machine(machine.find_scripts("record.sh"), machine.find_plugin(tool), timed)
     if not timed:
         machine.check_programs()
@@ -106,15 +106,17 @@ def find_machine(tool: Tool) -> Machine:
 
 
 def record(recipes: list[Recipe], folder: Path, tool: Tool, command: str, tell: Tell,
-           limit: str = "") -> Iterator[Path]:
+           limit: str = "", kernel: str = "") -> Iterator[Path]:
     """Makes these recordings, and yields each file as soon as it is written.
 
-    command  makes a recording again, with its name behind it
+    command  makes a recording again, with the kernel and its name behind it
     limit    the longest request of the host, such as "64K"; "" is that of the recipe's device
+    kernel   of choices.KERNELS
 
     LabError if the machine lacks something, or if the guest fails; what was written stays.
     """
-    found = find_machine(tool)
+    found = find_machine(tool, kernel)
+    command += f" --kernel {'timed' if found.timed else 'vm'}"
     longest = (f"link.max_transfer={limit}",) if limit else ()
     if found.timed:
         recipes = [replace(r, scale=1.0) for r in recipes]
@@ -322,13 +324,14 @@ def _words(path: Path, count: int) -> Iterator[list[str]]:
 
 def think_times(path: Path, count: int) -> list[int]:
     """Of the first `count` requests of a server's trace, how long the device had waited for each,
-    in ns of the device's time.  LabError if there are less."""
+    with nothing to do, in ns of the device's time.  LabError if there are less."""
     found: list[int] = []
-    done: int | None = None
+    idle: int | None = None  # from then on, as far as the requests before tell
     for words in _words(path, count):
         arrival = int(words[0])
-        found.append(0 if done is None else max(0, arrival - done))
+        found.append(0 if idle is None else max(0, arrival - idle))
         done = next((int(w[5:]) for w in words if w.startswith("done=")), arrival)
+        idle = max(idle or 0, done)
     if len(found) < count:
         raise LabError(f"the trace has {len(found)} of {count} requests")
     return found

@@ -36,6 +36,7 @@ _PERIOD_MS = 5000
 _MOST_KIB = 512  # of a request, where the link allows more
 _SETTINGS = 8192  # bytes
 _WAIT_S = 30  # for a server that begins to serve
+TIME_IS_UP = 124  # instead of a kernel's exit code
 
 
 @dataclass(frozen=True)
@@ -105,12 +106,7 @@ class Timed:
     def __init__(self, tool: Tool) -> None:
         self._tool = tool
         self._scripts = find_scripts("timed/init") / "timed"
-        told = os.environ.get("FLASHEMU_VHOST")
-        built = tool.path.resolve().parents[1] / "vhost/flashemu-vhost"
-        found = told or (str(built) if built.is_file() else shutil.which("flashemu-vhost"))
-        if not found:
-            raise LabError("there is no program flashemu-vhost in PATH")
-        self._vhost = found
+        self._vhost = _find_vhost(tool)
         self._mark = _mark_beside(self._scripts.parent, tool)
         self._kernel = _said([str(self._scripts / "kernel")])
         self._base = Path(_said([str(self._scripts.parent / "prepare"), "--path"]))
@@ -131,7 +127,7 @@ class Timed:
         finally:
             end(server)
         complaint = (folder / "log").read_text(errors="replace").strip()
-        return self._told(folder, code, host_s, stats, complaint)
+        return self._told(folder, code, life.limit_s, host_s, stats, complaint)
 
     def _archive(self, life: Life, tree: Path) -> bytes:
         """The guest's own files, as a second archive; the same bytes for the same contents."""
@@ -147,7 +143,9 @@ class Timed:
                "vm/settings": "".join(f"{k}={_quoted(v)}\n"
                                       for k, v in settings.items()).ljust(_SETTINGS, "\n"),
                "vm/start": life.script,
-               "vm/bin/mark": '#!/bin/sh\necho "mark $(/usr/bin/date +%s%N) $*" | '
+               # A name is one line, whatever is in it.
+               "vm/bin/mark": '#!/bin/sh\nname=$(printf "%s" "$*" | tr "\\n\\r" "  ")\n'
+                          'printf "mark %s %s\\n" "$(/usr/bin/date +%s%N)" "$name" | '
                           'outside tee -a /host/result >/dev/null\n'}
         for name, text in own.items():
             (tree / name).parent.mkdir(parents=True, exist_ok=True)
@@ -156,15 +154,13 @@ class Timed:
         shutil.copy(self._mark, tree / "vm/mark")
         (tree / "root").mkdir()
         for path in life.files:
-            if path.is_dir():
-                shutil.copytree(path, tree / "root" / path.name)
-            else:
-                shutil.copy(path, tree / "root" / path.name)
+            _copy(path, tree / "root" / path.name)
         names = sorted(str(p.relative_to(tree)) for p in tree.rglob("*"))
         for name in names:
             os.utime(tree / name, (DATE_NS // 10**9, DATE_NS // 10**9))
         done = subprocess.run(["cpio", "-o", "-H", "newc", "-R", "+0:+0", "--quiet",
-                               "--reproducible"], cwd=tree, input="\n".join(names).encode(),
+                               "--reproducible", "--null"], cwd=tree,
+                              input="\0".join(names).encode(errors="surrogateescape"),
                               stdout=subprocess.PIPE, check=False)
         if done.returncode:
             raise LabError("cpio cannot pack the guest's files")
@@ -187,7 +183,7 @@ class Timed:
         return server
 
     def _boot(self, life: Life, folder: Path) -> int:
-        """The kernel's life; its exit code, or 124 if it was too long."""
+        """The kernel's life; its exit code, or TIME_IS_UP."""
         words = [self._kernel, f"mem={life.memory_mib}M", f"seed={life.seed}",
                  f"think={life.think_ns}", "time-travel=ext:clock", "virtio_uml.device=dev:2",
                  "initrd=initramfs", "uml_dir=.", "umid=guest", "con=null", "con0=null,fd:1",
@@ -200,7 +196,7 @@ class Timed:
         try:
             return kernel.wait(life.limit_s)
         except subprocess.TimeoutExpired:
-            return 124
+            return TIME_IS_UP
         finally:
             try:  # each process of the guest is one of the group
                 os.killpg(kernel.pid, signal.SIGKILL)
@@ -208,7 +204,7 @@ class Timed:
                 pass
             kernel.wait()
 
-    def _told(self, folder: Path, code: int, host_s: float, stats: Json,
+    def _told(self, folder: Path, code: int, limit_s: float, host_s: float, stats: Json,
               complaint: str) -> Lived:
         """What guest and device have said.  LabError if the guest has not come to its end."""
         said = [line.split(" ", 2) for line in (folder / "result").read_text().splitlines()]
@@ -217,15 +213,42 @@ class Timed:
             console = (folder / "console").read_text(errors="replace").splitlines()
             last = complaint or (folder / "out").read_text(errors="replace").strip() or \
                 (console[-1].strip() if console else "")
-            raise LabError(f"the guest has not come to its end"
-                           f"{' in time' if code == 124 else ''}: {last.splitlines()[-1]}"
-                           if last else "the guest has not come to its end")
+            late = f" within {limit_s:g} s of this machine" if code == TIME_IS_UP else ""
+            raise LabError("the guest has not come to its end" + late +
+                           (f": {last.splitlines()[-1]}" if last else ""))
         codes = [int(words[2]) for words in said if words[0] == "code"]
         return Lived(
             codes[0], (folder / "out").read_text(errors="replace"), at["start"], at["code"],
             at["end"], host_s, self.version, stats, folder / "trace",
             [(words[2], int(words[1]) - DATE_NS) for words in said if words[0] == "mark"],
             [s for s in _syncs(folder / "console") if at["start"] <= s.start_ns < at["code"]])
+
+
+def _copy(path: Path, to: Path) -> None:
+    """A file, or a folder with all that its links lead to.  LabError if one cannot be read, or if
+    something has this name already."""
+    try:
+        if to.exists():
+            raise LabError(f"{path}: the guest has another file of this name in /root")
+        if path.is_dir():
+            shutil.copytree(path, to)
+        else:
+            shutil.copy(path, to)
+    except shutil.Error as e:
+        source, _, why = e.args[0][0]
+        raise LabError(f"{source}: {why}") from None
+    except OSError as e:
+        raise LabError(f"{e.filename or path}: {e.strerror or e}") from None
+
+
+def _find_vhost(tool: Tool) -> str:
+    """The front end that was built beside the program, or is in PATH.  LabError if none is."""
+    told = os.environ.get("FLASHEMU_VHOST")
+    built = tool.path.resolve().parents[1] / "vhost/flashemu-vhost"
+    found = told or (str(built) if built.is_file() else shutil.which("flashemu-vhost"))
+    if not found:
+        raise LabError("there is no program flashemu-vhost in PATH")
+    return found
 
 
 def _mark_beside(scripts: Path, tool: Tool) -> Path:
@@ -238,10 +261,36 @@ def _mark_beside(scripts: Path, tool: Tool) -> Path:
     raise LabError(f"there is no flashemu-mark in {' or '.join(map(str, places))}")
 
 
-def timed_if_wanted(tool: Tool) -> Timed | None:
-    """The kernel that lives in the device's time, if $FLASHEMU_VM_ENGINE is "timed".  LabError if
-    it cannot be had then."""
-    return Timed(tool) if os.environ.get("FLASHEMU_VM_ENGINE") == "timed" else None
+# What a command means that leaves the choice to the environment, by $FLASHEMU_VM_ENGINE.
+_MEANT = {"timed": "timed", "uml": "vm", "tcg": "vm"}
+
+
+def chosen(tool: Tool, wish: str = "") -> Timed | None:
+    """The kernel that lives in the device's time, or None for the one of the virtual machine.
+
+    wish  of choices.KERNELS; auto, or "", is what $FLASHEMU_VM_ENGINE means, and without that the
+          kernel in the device's time where it has been built, as `flashemu verify` chooses
+
+    LabError if a wish for "timed" cannot be granted; it may build the kernel first.
+    """
+    if wish in ("", "auto"):
+        wish = _MEANT.get(os.environ.get("FLASHEMU_VM_ENGINE", ""), "auto")
+    if wish == "vm" or wish == "auto" and not _is_there(tool):
+        return None
+    return Timed(tool)
+
+
+def _is_there(tool: Tool) -> bool:
+    """Whether all that a life needs has been built."""
+    try:
+        scripts = find_scripts("timed/init")
+        _find_vhost(tool)
+        _mark_beside(scripts, tool)
+        for program in ("timed/kernel", "prepare"):
+            _said([str(scripts / program), "--check"])
+    except (LabError, OSError):
+        return False
+    return True
 
 
 def _memory_place(folder: Path, mib: int) -> str:
