@@ -26,7 +26,7 @@ TRACE = """# flashemu trace 1
 5000000 flush 0 0 done=6000000
 6100000 mark three
 """
-NUMBERS = {"cuts": 7, "second_cuts": 3, "instants": 9, "states": 4, "cases": 5, "failed": 2,
+NUMBERS = {"cuts": 7, "second_cuts": 3, "instants": 9, "states": 4, "cases": 6, "failed": 2,
            "first_failed": "r:4:1:0", "dead": 6, "unreadable": 8, "recording": "r"}
 LOST = ((8192, 512, 100),)
 
@@ -43,7 +43,7 @@ def judged(**more):
     os.makedirs("out", exist_ok=True)
     write("out/trace", TRACE)
     write("out/data", "x")
-    recording = Recording(Path("out"), Work("ssd-page", ("size=16M",), 1, "work", "check"))
+    recording = Recording(Path("out"), Work("ssd-page", ("size=16M",), 11, "work", "check"))
     verdicts = [Verdict(EARLY, Told(1, notes=("dirty", "dirty"))), Verdict(LATE, Told(None)),
                 Verdict(KEPT, Told(0, notes=("dirty",))), Verdict(UNKNOWN, Told(125))]
     found = Enumerated(dict(NUMBERS), [v.state for v in verdicts], Data(Path("out/data")))
@@ -53,17 +53,31 @@ def judged(**more):
 def test_sentences():
     assert broken.sentences(judged(missing={"r:1:1:0": 0, "r:2:1:0": 512})) == [
         "A promise is broken in 2 of 4 states.",
-        "The earliest cut: with request 2 of 3 (write of 512 bytes at 8192), behind the mark 'two', at "
+        "The earliest cut that was judged: with request 2 of 3 (write of 512 bytes at 8192), behind the mark 'two', at "
         "3.500 ms; the check ended with exit code 1.",
         "Again: flashemu-lab crash --state r:1:1:0 -o out",
         "What has failed: the check in 1, the time in 1. In 1 of 2 of them the device has lost what was "
         "flushed: that is its own fault.",
         "After 2 cuts the device does not come back, the first of them r:4:1:0.",
-        "10 power cuts at 9 instants left 4 states, 5 with the marks in front of them.",
+        "10 power cuts at 9 instants left 6 states: 4 differ in a byte, and 2 more only in what was promised by "
+        "then.",
+        "4 of them were judged, drawn by seed 11.",
         "As its profile says, 6 cuts killed the device.",
         "In 8 states there are sectors that cannot be read.",
         "In 2 states, and that is no fault: the filesystem says that it was not unmounted.",
         "The check could not tell of 1 state."]
+
+
+def test_how_many_states_there_are():
+    """A state is the bytes with the marks; where all differ in a byte, nothing else is said of them."""
+    for numbers, left in (({"cases": 4}, "4 states."),
+                          ({"states": 1, "cases": 4},
+                           "4 states: 1 differ in a byte, and 3 more only in what was promised by then.")):
+        one = judged()
+        one.found.numbers.update(numbers)
+        told = broken.sentences(one)
+        assert "10 power cuts at 9 instants left " + left in told and "drawn" not in " ".join(told), told
+        assert told[1].startswith("The earliest cut: "), told
 
 
 def test_whose_fault_it_is():
@@ -79,7 +93,7 @@ def test_failures_as_json_and_junit():
     assert [(b["id"], b["mark"], b["marks"], b["flushed_missing"], b["kind"], b["code"])
             for b in whole["broken"]] == [("r:1:1:0", "two", 2, 0, "check", 1),
                                           ("r:2:1:0", "three", 3, 512, "time", None)]
-    assert (whole["kept"], whole["unknown"], whole["notes"]) == (1, 1, {"dirty": 2})
+    assert (whole["judged"], whole["kept"], whole["unknown"], whole["notes"]) == (4, 1, 1, {"dirty": 2})
     assert whole["broken"][1]["reason"] == "the check took too long"
     suite, = ET.fromstring(broken.to_junit({"work": one})).iter("testsuite")
     assert suite.get("failures") == "2" and len(suite.findall(".//failure")) == 2

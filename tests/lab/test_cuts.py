@@ -180,6 +180,26 @@ def test_verdicts_for_a_pipe_and_the_standard_output():
         assert crash(*words, "junit.xml")[0] == 0 and read("junit.xml") == suites
 
 
+def test_some_of_the_states_are_judged():
+    """The seed draws them, with the same verdicts as among all; states without a device are judged all."""
+    def judged(*words):
+        assert crash("--second", "0", "--cuts", "40", "--json", *words, fault="one-header")[0] in (0, 1)
+        one = json.loads(read("out/results.json"))
+        assert one["judged"] == one["kept"] + len(one["broken"]), one
+        return one, [b["id"] for b in one["broken"]], " ".join(one["conclusion"])
+
+    whole, bad_ones, told = judged()
+    assert whole["judged"] == whole["numbers"]["cases"] > 9 and "drawn" not in told and len(bad_ones) > 2, told
+    some, drawn, told = judged("--judge", "7", "--subsets", "30")
+    assert some["judged"] == 7 and some["numbers"]["cases"] == whole["numbers"]["cases"], some["numbers"]
+    assert "7 of them were judged, drawn by seed 1." in told, told
+    assert drawn == [name for name in bad_ones if name in drawn] and len(drawn) < len(bad_ones)
+    without = some["any_device"]
+    assert without["kept"] + len(without["broken"]) == some["numbers"]["subset_cases"] > 1, some
+    assert judged("--judge", "7")[1] == drawn
+    bad("argument --judge: 0: allowed: ", "crash", *DEVICE, "--work", "log", "--judge", "0")
+
+
 def test_results_do_not_depend_on_the_machine():
     seen = []
     for jobs, folder in (("1", "a"), ("3", "b")):

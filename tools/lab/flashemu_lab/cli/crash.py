@@ -27,35 +27,32 @@ from ..runs.store import default_folder
 from . import engines, outputs
 from .run import say_stopped
 
-# Options of the other way to crash, and those that this one has alone.
-_SAMPLED = ("workload", "within", "cut", "again")
-_OWN = ("check", "behind", "mount", "file", "kernel", "junit", "bisect", "subsets", "strict")
+# What names a work of which every cut is judged; what goes with that alone; and what goes with some
+# cuts alone.  --fs goes with both, and with nothing else it names a work.
+_NAMES = ("run", "trace", "work", "state")
+_EVERY = ("check", "behind", "mount", "file", "kernel", "junit", "bisect", "judge", "subsets",
+          "strict")
+_SOME = ("filesystem", "workload", "within", "cut", "again")
 # Options of a work on a filesystem.
 _MOUNTED = ("mount", "file", "kernel")
 
 
-def _is_own(arguments: argparse.Namespace) -> bool:
-    """Whether the command line means this way.  LabError if it means both.  Both have --fs, which
-    was called --filesystem."""
-    sampled = [name for name in _SAMPLED if getattr(arguments, name)]
-    extra = [name for name in _OWN if getattr(arguments, name)]
+def _is_every_cut(arguments: argparse.Namespace) -> bool:
+    """Whether every cut of one work is meant, and not some cuts, each in a work of its own.
+    LabError if both are."""
+    named, extra, some = ([name for name in names if getattr(arguments, name)]
+                          for names in (_NAMES, _EVERY, _SOME))
     if arguments.fs and arguments.filesystem:
         raise LabError("--filesystem is the older name of --fs: give one of them")
-    named = arguments.fs or arguments.filesystem
-    own = arguments.run or arguments.trace or arguments.state or arguments.work or \
-        (not sampled and (arguments.fs or arguments.filesystem and extra))
-    if own and sampled:
-        raise LabError(f"--{sampled[0]} is for some cuts under a filesystem, and not for --run, "
+    if named and some:
+        raise LabError(f"--{some[0]} is for some cuts under a filesystem, and not for --run, "
                        "--trace, --work and --state")
-    if own:
-        arguments.fs = named
-        return True
-    if extra:
+    is_every = bool(named or arguments.fs and not some)
+    if extra and not is_every:
         raise LabError(f"--{extra[0]} needs --fs NAME" if extra[0] in _MOUNTED else
                        f"--{extra[0]} needs --run CMD, --trace FILE, --work NAME, --fs NAME, or "
                        "--state ID")
-    arguments.filesystem = named or choices.USUAL
-    return False
+    return is_every
 
 
 def _take_size(arguments: argparse.Namespace) -> None:
@@ -68,7 +65,7 @@ def _take_size(arguments: argparse.Namespace) -> None:
         arguments.operands.remove(word)
 
 
-def _crash_own(arguments: argparse.Namespace) -> int:
+def _every_cut(arguments: argparse.Namespace) -> int:
     """Records, cuts and judges; the exit code."""
     if arguments.strict and not arguments.subsets:
         raise LabError("--strict needs --subsets N")
@@ -206,7 +203,7 @@ def _record_one(arguments: argparse.Namespace, tool: Tool, made: work.Work,
         with tempfile.TemporaryDirectory(prefix="flashemu-crash.") as name:
             found = states.enumerate_states(recording, tool, Path(name),
                                             str(arguments.cuts or "all"), arguments.second, behind,
-                                            arguments.subsets)
+                                            arguments.subsets, arguments.judge)
             if not output:
                 place = kept / found.numbers["recording"]
                 shutil.rmtree(place, ignore_errors=True)
@@ -242,10 +239,10 @@ def _recorded(arguments: argparse.Namespace, tool: Tool, made: work.Work,
 
 
 def _judge_of(arguments: argparse.Namespace, tool: Tool, made: work.Work, folder: Path,
-              marks: list[work.Mark], capacity: int) -> checks.Judge:
+              marks: list[work.Mark], capacity: int, number: int = 0) -> checks.Judge:
     folder.mkdir()
     if made.fs:
-        return mounted.Mounted(folder, made, marks, capacity, arguments.timeout)
+        return mounted.Mounted(folder, made, marks, capacity, arguments.timeout, number)
     return checks.Check(made.check, tool, arguments.timeout, bool(arguments.state))
 
 
@@ -260,7 +257,7 @@ def _judge(arguments: argparse.Namespace, tool: Tool, recording: work.Recording,
     with mounted.scratch(capacity, 2 * arguments.jobs) as scratch:
         def make(number: int) -> checks.Checker:
             folder = scratch / str(number)
-            judge = _judge_of(arguments, tool, made, folder, marks, capacity)
+            judge = _judge_of(arguments, tool, made, folder, marks, capacity, number)
             return checks.Checker(folder, judge, recording, found)
         uncut = _judge_whole(arguments, tool, make(-1), recording, found, scratch / "honest")
         note = Note()
@@ -350,15 +347,18 @@ def _again(arguments: argparse.Namespace) -> int:
 
 
 def crash(arguments: argparse.Namespace) -> int:
-    """Does the cuts that are missing, and prints and writes the result."""
+    """Every cut of one work, or some cuts; the exit code."""
     _take_size(arguments)
-    if _is_own(arguments):
-        return _crash_own(arguments)
+    return (_every_cut if _is_every_cut(arguments) else _some_cuts)(arguments)
+
+
+def _some_cuts(arguments: argparse.Namespace) -> int:
+    """Does the cuts that are missing, and prints and writes the result."""
     tool, store = Tool(), engines.store_of(arguments)
     cuts = {cut.key(): cut for cut in power_cuts.plan(
-        tool, arguments.operands, arguments.filesystem, arguments.workload or "files",
-        arguments.cuts or 5, arguments.seed, arguments.within or 300, arguments.size or "512M",
-        arguments.cut)}
+        tool, arguments.operands, arguments.fs or arguments.filesystem or choices.USUAL,
+        arguments.workload or "files", arguments.cuts or 5, arguments.seed,
+        arguments.within or 300, arguments.size or "512M", arguments.cut)}
     outcomes: dict[str, Outcome] = {}
     for key, cut in cuts.items():
         if arguments.again:

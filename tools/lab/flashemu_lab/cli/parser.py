@@ -294,7 +294,7 @@ def _add_crash(add: Add) -> None:
     c.add_argument("operands", metavar="PROFILE|KEY=VALUE", nargs="*",
                    help="devices, and keys that are set for all of them")
     c.add_argument("--filesystem", metavar="NAME,...", action=_Word, default="",
-                   help="the older name of --fs")
+                   help="some cuts only; the older name of --fs")
     c.add_argument("--workload", metavar="NAME,...", action=_Word, default="",
                    help=f"some cuts only, under {', '.join(choices.WORKLOADS)} (files); --fs is "
                    f"then of {', '.join(choices.FILESYSTEMS)} ({choices.USUAL})")
@@ -385,6 +385,8 @@ def _add_own_crash(c: argparse.ArgumentParser) -> None:
                    help="judge only this state again")
     c.add_argument("--second", metavar="N", type=number(0), default=8,
                    help="with --run: one cut of N is cut again while the device recovers (8)")
+    c.add_argument("--judge", metavar="N|all", type=_cuts, default=0,
+                   help="judge so many of the states, drawn by --seed (all)")
     c.add_argument("--subsets", metavar="N", type=number(0), default=0,
                    help="with --run: besides, N states for which no device is asked: any part of "
                    "what was not flushed, as faults.cut_sector says (0)")

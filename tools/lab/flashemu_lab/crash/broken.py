@@ -45,6 +45,11 @@ class Judged:
         return [v for v in self.verdicts if v.word == word]
 
     @property
+    def is_drawn(self) -> bool:
+        """Whether some of the states were judged, and not all."""
+        return 0 < len(self.verdicts) < int(self.found.numbers["cases"])
+
+    @property
     def broken(self) -> list[Verdict]:
         """Those that are broken, the earliest cut first."""
         return self.of("broken")
@@ -96,9 +101,10 @@ def notes_of(judged: Judged) -> dict[str, int]:
 def sentences(judged: Judged) -> list[str]:
     """The conclusion, the most important sentence first."""
     n = judged.found.numbers
-    told = [f"{counted(n['cuts'] + n['second_cuts'], 'power cut')} at "
-            f"{counted(n['instants'], 'instant')} left {counted(n['states'], 'state')}, "
-            f"{n['cases']} with the marks in front of them."]
+    told = [_left(n)]
+    if judged.is_drawn:
+        told.append(f"{len(judged.verdicts)} of them were judged, drawn by seed "
+                    f"{judged.recording.work.seed}.")
     if n["failed"]:
         told.insert(0, f"After {counted(n['failed'], 'cut')} the device does not come back, the "
                        f"first of them {n['first_failed']}.")
@@ -127,9 +133,20 @@ def sentences(judged: Judged) -> list[str]:
     first = judged.broken[0]
     return [*lied,
             f"A promise is broken in {len(judged.broken)} of {len(judged.verdicts)} states.",
-            f"The earliest cut: {_place(first.state, requests, marks)}; {first.reason()}.",
+            f"The earliest cut{' that was judged' * judged.is_drawn}: "
+            f"{_place(first.state, requests, marks)}; {first.reason()}.",
             f"Again: {command_of(judged.recording, first.state)}",
             f"What has failed: {_by_kind(judged)}. {_whose(judged)}".rstrip(), *told]
+
+
+def _left(n: Json) -> str:
+    """How many cuts were made, and what they have left.  A state is what the device has, with what
+    was promised by then."""
+    more = n["cases"] - n["states"]
+    of_which = f": {n['states']} differ in a byte, and {more} more only in what was promised by " \
+        "then" if more else ""
+    return (f"{counted(n['cuts'] + n['second_cuts'], 'power cut')} at "
+            f"{counted(n['instants'], 'instant')} left {counted(n['cases'], 'state')}{of_which}.")
 
 
 def _without_device(judged: Judged) -> list[str]:
@@ -202,6 +219,7 @@ def _members(judged: Judged) -> Json:
         "recording": judged.found.numbers["recording"], "conclusion": sentences(judged),
         "numbers": {key: value for key, value in judged.found.numbers.items()
                     if isinstance(value, int) and key != "seed"},
+        "judged": len(judged.verdicts),
         **{word: len(judged.of(word)) for word in ("kept", "unknown")},
         "broken": [_failure(judged, v, marks) for v in judged.broken],
         "any_device": {

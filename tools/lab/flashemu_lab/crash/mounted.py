@@ -240,16 +240,20 @@ class _Guest:
 
 class Mounted:
     """Judges states by what a kernel makes of the filesystem: it mounts, which recovers it, the
-    command of the work finds what was promised, and after that a look finds no fault."""
+    command of the work finds what was promised, and after that a look finds no fault.  Several
+    work beside each other, each with a number and on a processor of its own as long as there is
+    one."""
 
     def __init__(self, folder: Path, work: Work, marks: list[Mark], capacity: int,
-                 timeout_s: float) -> None:
+                 timeout_s: float, number: int = 0) -> None:
         self.name = f"--fs {work.fs}"
         self._work, self._timeout_s, self._folder = work, timeout_s, folder
         self._scripts = machine.find_scripts("cuts.sh")
         self._disk = Disk(folder / "disk", capacity)
         self._guest: _Guest | None = None
         self._boots = 0
+        there = sorted(os.sched_getaffinity(0))
+        self._processor = there[number % len(there)]
         # A mark is a line of the guest's file.
         (folder / "marks").write_text("".join(f"{mark.text}\n" for mark in marks),
                                       encoding="utf-8", errors="surrogateescape")
@@ -271,8 +275,8 @@ class Mounted:
             listener.settimeout(0.2)
             with (place / "said").open("wb") as said:
                 process = subprocess.Popen(
-                    [*machine.LAST, str(self._scripts / "run"), "--timeout", "1000000",
-                     *_options(self._work),
+                    [*machine.LAST, "taskset", "-c", str(self._processor),
+                     str(self._scripts / "run"), "--timeout", "1000000", *_options(self._work),
                      "--disk", str(self._disk.path), "--forward-unix", f"{place}/orders:7000",
                      "--file", str(self._folder / "marks"),
                      "--file", str(self._scripts / "works.sh"),

@@ -14,10 +14,11 @@ import errno
 import json
 import mmap
 import os
+import random
 import struct
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Iterator
+from typing import Container, Iterator
 
 from ..core.errors import LabError
 from ..runs.program import Tool
@@ -89,7 +90,8 @@ class Data:
 
 @dataclass(frozen=True)
 class Enumerated:
-    """What `flashemu cuts` has found: its numbers, and the states in the order of their cuts."""
+    """What `flashemu cuts` has found: its numbers, and the states to judge in the order of their
+    cuts."""
 
     numbers: Json
     states: list[State]
@@ -97,19 +99,36 @@ class Enumerated:
 
 
 def enumerate_states(recording: Recording, tool: Tool, folder: Path, cuts: str,
-                     second: int, behind: int = 0, subsets: int = 0) -> Enumerated:
+                     second: int, behind: int = 0, subsets: int = 0, judged: int = 0) -> Enumerated:
     """All states of a recording behind so many marks, and so many for which no device is asked; its
-    files go to the folder.  LabError as the
-    program says."""
+    files go to the folder.  Only `judged` of the former are to be judged, which the device's seed
+    draws; 0: all of them.  LabError as the program says."""
     path = folder / "states"
     work = recording.work
-    answer = tool.ask("cuts", work.profile, str(recording.trace), *work.words(), "--timed",
-                      "--data", str(recording.data), "--json", "--cuts", cuts, "--second",
-                      str(second), "--behind", str(behind), "--subsets", str(subsets),
-                      "--states", str(path), codes=(0, 1))
+    answer = json.loads(tool.ask(
+        "cuts", work.profile, str(recording.trace), *work.words(), "--timed", "--data",
+        str(recording.data), "--json", "--cuts", cuts, "--second", str(second), "--behind",
+        str(behind), "--subsets", str(subsets), "--states", str(path), codes=(0, 1)))
+    return Enumerated(answer, _read(path, _draw(answer["cases"], judged, work.seed)),
+                      Data(Path(f"{path}.data")))
+
+
+def _draw(of: int, wanted: int, seed: int) -> Container[int]:
+    """So many of the numbers from 0 to of - 1, or all."""
+    every = range(of)
+    return frozenset(random.Random(seed).sample(every, wanted)) if 0 < wanted < of else every
+
+
+def _read(path: Path, drawn: Container[int]) -> list[State]:
+    """The states of a file; of those of the device, the ones with these numbers."""
+    found, number = [], 0
     with path.open(encoding="utf-8") as file:
-        states = [State.of(json.loads(line)) for line in file]
-    return Enumerated(json.loads(answer), states, Data(Path(f"{path}.data")))
+        for line in file:
+            state = State.of(json.loads(line))
+            if state.any_device or number in drawn:
+                found.append(state)
+            number += not state.any_device
+    return found
 
 
 class Image:
