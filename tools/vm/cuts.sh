@@ -75,13 +75,24 @@ read_vfat() {
     { print "fault " (name ? name ": " : "") $0; name = "" }' | awk '!seen[$0]++'
 }
 
-# The same for fsck.exfat.
+# The same for fsck.exfat, which says only what is a fault.
 read_exfat() {
     awk '
     /^$/ || /^exfatprogs version/ || /: (clean|corrupted)[.] / || /: files corrupted [0-9]/ { next }
-    /volume was not unmounted|[Dd]irty/ { print "note dirty"; next }
-    /lost cluster|marked as (used|allocated)/ { print "note lost-clusters"; next }
     { print "fault " $0 }' | awk '!seen[$0]++'
+}
+
+# What any cut may leave on exfat, as notes: the mark that it was not unmounted, which is a bit of the boot
+# sector; and clusters that belong to no file, which become files when they are rescued.  That changes
+# the device, behind everything else that is looked at.
+note_exfat() { # DEVICE
+    local flags=0 files=0
+    flags=$(od -An -tu1 -j 106 -N 1 "$1")
+    [ $((flags & 2)) = 0 ] || notes=dirty
+    [[ $(<$here/fsck) =~ ', files '([0-9]+) ]] && files=${BASH_REMATCH[1]}
+    fsck.exfat -s -y "$1" >/dev/null 2>&1
+    [[ $(fsck.exfat -n "$1" 2>&1) =~ ', files '([0-9]+) ]] || return 0
+    [ "${BASH_REMATCH[1]}" = "$files" ] || notes+=${notes:+,}lost-clusters
 }
 
 # Judges a filesystem that is not mounted: sets notes and why.
@@ -96,9 +107,13 @@ look() {
             fault) why=${why:-fsck: $line} ;;
             esac
         done < <("read_$fs" <$here/fsck)
+        [ $code -le 1 ] || why=${why:-fsck ended with $code}
+        [ -n "$why" ] || [ "$fs" = vfat ] || note_exfat "$1"
         ;;
-    f2fs) # it only says in words that something is wrong
-        line=$(grep -m 1 -E '^\[FSCK\].*\[Fail\]|\[ASSERT\]' $here/fsck) && why="fsck: $line" ;;
+    f2fs) # it says in words that something is wrong, unless it gives up
+        line=$(grep -m 1 -E '^\[FSCK\].*\[Fail\]|\[ASSERT\]' $here/fsck) && why="fsck: $line"
+        [ $code -lt 126 ] || why=${why:-fsck ended with $code}
+        ;;
     *) # the first line that is neither a head nor a pass
         [ $code = 0 ] || why="fsck ended with $code: $(grep -m 1 -vE \
             '^(e2fsck |Pass |Phase |Warning!|Opening filesystem|Checking |\[[0-9]/|UUID|- |  *-|$)' $here/fsck)" ;;
@@ -198,12 +213,21 @@ one() {
     case $code in 0) word=kept ;; 125) word=unknown ;; esac
 }
 
-# Writes the first N of all marks, without this script's, to where the check finds them.
+# Sets `shown` to the marks that $CHECK sees, and upto[N] to how many of them are among the first N marks.
+read_marks() {
+    local all=() i
+    mapfile -t all </root/marks
+    shown=() upto=(0)
+    for ((i = 0; i < ${#all[@]}; i++)); do
+        case ${all[i]} in '' | flashemu:*) ;; *) shown+=("${all[i]}") ;; esac
+        upto+=(${#shown[@]})
+    done
+}
+
+# Writes those that are among the first N marks to where the check finds them.
 put_marks() {
-    local mark
-    for mark in "${all[@]:0:$1}"; do
-        case $mark in '' | flashemu:*) ;; *) printf '%s\n' "$mark" ;; esac
-    done >$here/marks
+    local n=${upto[$1]}
+    { [ "$n" = 0 ] || printf '%s\n' "${shown[@]:0:n}"; } >$here/marks
 }
 
 # Whether something is mounted.  No program is asked: each costs as much as a mount.
@@ -214,9 +238,9 @@ is_mounted() {
 }
 
 judge() {
-    local fd n ranges all=() word code kind notes why dev
+    local fd n ranges shown=() upto=() word code kind notes why dev
     modprobe -a dm-mod 2>/dev/null || :
-    mapfile -t all </root/marks
+    read_marks
     # shellcheck source=/dev/null
     . /root/works.sh
     exec {fd}<>"/dev/tcp/$(host_of "$ORDERS")/$ORDERS" || fail "nobody asks at port $ORDERS"
