@@ -19,15 +19,15 @@ from flashemu_lab.crash.states import Data, Enumerated, State  # noqa: E402
 from flashemu_lab.crash.work import Recording, Work, read_trace  # noqa: E402
 
 TRACE = """# flashemu trace 1
-1000000 write 0 4096 done=2000000 data=0
+1000000 write 0 4096 done=5000000 data=0
 2500000 mark one
 2600000 mark two
 3000000 write 8192 512 done=4000000 fua data=100
 5000000 flush 0 0 done=6000000
 6100000 mark three
 """
-NUMBERS = {"cuts": 7, "second_cuts": 3, "instants": 9, "states": 4, "cases": 6, "failed": 2,
-           "first_failed": "r:4:1:0", "dead": 6, "unreadable": 8, "recording": "r"}
+NUMBERS = {"cuts": 7, "second_cuts": 3, "instants": 9, "states": 4, "cases": 17, "failed": 2,
+           "first_failed": "r:4:1:0", "dead": 12, "unreadable": 8, "recording": "r"}
 LOST = ((8192, 512, 100),)
 
 
@@ -36,7 +36,8 @@ def state(name, request, time, marks, data=()):
 
 
 EARLY, LATE = state("r:1:1:0", 2, 3500000, 2, LOST), state("r:2:1:0", 3, 5500000, 3)
-KEPT, UNKNOWN = state("r:3:1:0", 3, 6200000, 3), state("r:0:1:0", 0, 250000, 0)
+KEPT = state("r:3:1:0", 3, 6200000, 3)
+UNKNOWN = [state(f"r:0:{i}:0", 0, 250000 + i, 0) for i in range(1, 4)]
 
 
 def judged(**more):
@@ -45,27 +46,28 @@ def judged(**more):
     write("out/data", "x")
     recording = Recording(Path("out"), Work("ssd-page", ("size=16M",), 11, "work", "check"))
     verdicts = [Verdict(EARLY, Told(1, notes=("dirty", "dirty"))), Verdict(LATE, Told(None)),
-                Verdict(KEPT, Told(0, notes=("dirty",))), Verdict(UNKNOWN, Told(125))]
+                Verdict(KEPT, Told(0, notes=("dirty",))),
+                *(Verdict(one, Told(125)) for one in UNKNOWN)]
     found = Enumerated(dict(NUMBERS), [v.state for v in verdicts], Data(Path("out/data")))
     return broken.Judged("0.1", recording, found, verdicts, None, **more)
 
 
 def test_sentences():
     assert broken.sentences(judged(missing={"r:1:1:0": 0, "r:2:1:0": 512})) == [
-        "A promise is broken in 2 of 4 states.",
+        "A promise is broken in 2 of 6 states.",
         "The earliest cut that was judged: with request 2 of 3 (write of 512 bytes at 8192), behind the mark 'two', at "
         "3.500 ms; the check ended with exit code 1.",
         "Again: flashemu-lab crash --state r:1:1:0 -o out",
         "What has failed: the check in 1, the time in 1. In 1 of 2 of them the device has lost what was "
         "flushed: that is its own fault.",
         "After 2 cuts the device does not come back, the first of them r:4:1:0.",
-        "10 power cuts at 9 instants left 6 states: 4 differ in a byte, and 2 more only in what was promised by "
+        "10 power cuts at 9 instants left 17 states: 4 differ in a byte, and 13 more only in what was promised by "
         "then.",
-        "4 of them were judged, drawn by seed 11.",
-        "As its profile says, 6 cuts killed the device.",
+        "6 of them were judged, drawn by seed 11.",
+        "As its profile says, 12 cuts killed the device.",
         "In 8 states there are sectors that cannot be read.",
         "In 2 states, and that is no fault: the filesystem says that it was not unmounted.",
-        "The check could not tell of 1 state."]
+        "The check could not tell of 3 states."]
 
 
 def test_how_many_states_there_are():
@@ -93,19 +95,22 @@ def test_failures_as_json_and_junit():
     assert [(b["id"], b["mark"], b["marks"], b["flushed_missing"], b["kind"], b["code"])
             for b in whole["broken"]] == [("r:1:1:0", "two", 2, 0, "check", 1),
                                           ("r:2:1:0", "three", 3, 512, "time", None)]
-    assert (whole["judged"], whole["kept"], whole["unknown"], whole["notes"]) == (4, 1, 1, {"dirty": 2})
+    assert (whole["judged"], whole["kept"], whole["unknown"], whole["notes"]) == (6, 1, 3, {"dirty": 2})
     assert whole["broken"][1]["reason"] == "the check took too long"
     suite, = ET.fromstring(broken.to_junit({"work": one})).iter("testsuite")
     assert suite.get("failures") == "2" and len(suite.findall(".//failure")) == 2
+    assert [case.get("name") for case in suite.iter("testcase")] == [
+        "r:1:1:0", "r:2:1:0", "1 states are kept", "3 states"]
 
 
 def test_fates():
-    """Of what had arrived: answered, durable, and lost."""
+    """Of what had arrived: answered, durable, and lost.  The first request is answered when the flush
+    arrives, which is early enough."""
     write("trace", TRACE)
     requests, marks = read_trace(Path("trace"))
     assert [(m.behind, m.time, m.text) for m in marks] == [
         (1, 2500000, "one"), (1, 2600000, "two"), (3, 6100000, "three")]
-    for there, want in ((EARLY, [(1, True, False, 0), (2, False, False, 512)]),
+    for there, want in ((EARLY, [(1, False, False, 0), (2, False, False, 512)]),
                         (LATE, [(1, True, False, 0), (2, True, True, 0), (3, False, False, 0)]),
                         (KEPT, [(1, True, True, 0), (2, True, True, 0), (3, True, False, 0)])):
         assert [(f.request.number, f.answered, f.durable, f.lost)

@@ -8,7 +8,7 @@ from flashemu_lab_bench import bad, good, good_json, write
 from flashemu_script import run
 
 from flashemu_lab.core.errors import LabError
-from flashemu_lab.life import diskstats, extcsd, readings, sysstat, works
+from flashemu_lab.life import diskstats, extcsd, reading, readings, sysstat, works
 from flashemu_lab.life.reading import Reading
 from flashemu_lab.runs.program import Tool
 
@@ -72,6 +72,15 @@ def test_clocks_in_front_of_readings():
                  zip((("a", FIRST), ("b", SECOND)), clocks)]
         assert diskstats.read(dated, "", 0) == WANT, clocks
         assert diskstats.read([("x", "".join(t for _, t in dated))], "", 0) == WANT, clocks
+
+
+def test_a_line_that_is_no_clock():
+    """Dates that there are not, more seconds than a clock has, and digits of other scripts."""
+    for line in ("2026-13-01 10:00:00", "2026-11-31 10:00:00", "2026-11-30 24:00:01", "0000-01-01 10:00:00",
+                 "2026-11-30 10:00:00 +31:00", "1" * 400, "\u0661\u0667\u0660\u0660", "\uff11.5 \uff12.5",
+                 "\u0662\u0660\u0662\u0666-\u0661\u0661-\u0663\u0660 \u0661\u0660:\u0660\u0660:\u0660\u0660"):
+        assert reading.clock_of(line) is None, line
+        refused("do not say how much time lies between", of_sums, f"{line}\n{FIRST}", f"{line}\n{SECOND}", 0)
 
 
 def test_counters_that_go_round_and_counters_that_are_set_back():

@@ -411,7 +411,7 @@ def test_options_that_are_empty_or_twice():
     for option in ("run", "check", "work", "fs", "filesystem", "workload", "state", "size"):
         assert f"argument --{option}: is empty" in refused(f"--{option}", " "), option
         assert f"argument --{option}: given twice" in refused(f"--{option}", "a", f"--{option}", "b"), option
-    for seconds in ("0", "-1", "nan", "inf", "x"):
+    for seconds in ("0", "-1", "nan", "inf", "x", "\uff11\uff10", "1_0"):
         assert f"argument --timeout: {seconds}: allowed: seconds, more than 0" in refused(
             f"--timeout={seconds}"), seconds
     for option, value in (("second", "-1"), ("subsets", "x"), ("jobs", "0")):

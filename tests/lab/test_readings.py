@@ -164,7 +164,8 @@ def message(function, *arguments):
 def test_lines_of_mistakes():
     """The line as an editor counts it, with comments and blank lines."""
     for old, new, line in (("8K", "8Q", 4), ("5,IOPS", "x,IOPS", 5), ("7,ms", "7,min", 6),
-                           ("cdm-seq", "cdm", 7)):
+                           ("cdm-seq", "cdm", 7), ("7,ms", "\uff17,ms", 6), ("7,ms", "1_0,ms", 6),
+                           ("7,ms", "1e400,ms", 6)):
         told = message(tables.read_table, TYPED.replace(old, new), "t.csv", "")
         assert told.startswith(f"t.csv:{line}: "), told
     told = message(tables.read_table, TYPED + "a,b,c,d,e,f\n", "t.csv", "")

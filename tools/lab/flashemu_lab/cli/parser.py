@@ -16,7 +16,7 @@ from typing import Any, Callable, NoReturn
 
 from ..advise import workloads
 from ..core.text import meant
-from ..core.units import in_bytes, quantity
+from ..core.units import decimal, in_bytes, quantity
 from ..crash import choices
 from ..experiment.bounds import MOST_RUNS, MOST_SETS
 from ..fit import budget
@@ -124,11 +124,8 @@ class _Word(argparse.Action):
 
 
 def _timeout(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0
-    if not 0 < value <= 1e6:
+    value = decimal(text)
+    if not value or value > 1e6:
         raise argparse.ArgumentTypeError(f"{text}: allowed: seconds, more than 0 and up to 1000000")
     return value
 

@@ -21,6 +21,7 @@ _SIZES = {"": 1.0, "B": 1.0, "kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1
           **{unit: 2.0**(10 * n) for n, letter in enumerate("KMGT", 1)
              for unit in (letter, letter.lower(), f"{letter}iB")}}
 _WHOLE = re.compile(r"\d{1,30}", re.ASCII)
+_DECIMAL = re.compile(r"(?:\d{1,30}(?:\.\d{0,30})?|\.\d{1,30})(?:[eE][-+]?\d{1,3})?", re.ASCII)
 
 
 def quantity(text: str) -> float | None:
@@ -51,6 +52,13 @@ def in_bytes(text: str) -> float | None:
 def whole(text: str) -> int | None:
     """The whole number, from 0 on, that is written with the digits 0 to 9 only; otherwise None."""
     return int(text) if _WHOLE.fullmatch(text) else None
+
+
+def decimal(text: str) -> float | None:
+    """The number, from 0 on, that is written with the digits 0 to 9, such as "12", "0.5" or "1e6";
+    otherwise None, also if it is larger than any number."""
+    value = float(text) if _DECIMAL.fullmatch(text) else math.inf
+    return value if math.isfinite(value) else None
 
 
 def number(value: float) -> str:

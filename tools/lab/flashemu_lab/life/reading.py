@@ -48,24 +48,27 @@ def pick(written: Mapping[str, float], device: str, name: str) -> str:
 
 
 def clock_of(line: str) -> Clock | None:
-    """A date, seconds since 1970, or /proc/uptime."""
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)(\s+\d+\.\d+)?\s*", line)
+    """A date, seconds since 1970, or /proc/uptime; None for a date that there is not."""
+    found = re.fullmatch(r"\s*(\d{1,15}(?:\.\d+)?)(\s+\d+\.\d+)?\s*", line, re.ASCII)
     if found:
         return "uptime" if found[2] else "seconds", float(found[1])
     found = re.search(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,]\d+)?(?: ?([+-]\d\d):?(\d\d))?",
-                      line)
-    if found:
-        zone = f"{found[3]}:{found[4]}" if found[3] else "+00:00"
+                      line, re.ASCII)
+    if not found:
+        return _spoken_date(line)
+    zone = f"{found[3]}:{found[4]}" if found[3] else "+00:00"
+    try:
         return "date", datetime.datetime.fromisoformat(f"{found[1]}T{found[2]}{zone}").timestamp()
-    return _spoken_date(line)
+    except ValueError:
+        return None
 
 
 def _spoken_date(line: str) -> Clock | None:
     """What date(1) prints: "Mon Nov 30 01:00:00 PM UTC 2026" or "Mon 30 Nov 13:00:00 UTC 2026"."""
-    clock = re.search(r"\b(\d\d?):(\d\d):(\d\d)(?: ?([AP])\.?M\b)?", line)
-    year = re.search(r"\b(?:19|20)\d\d\b", line)
+    clock = re.search(r"\b(\d\d?):(\d\d):(\d\d)(?: ?([AP])\.?M\b)?", line, re.ASCII)
+    year = re.search(r"\b(?:19|20)\d\d\b", line, re.ASCII)
     month = re.search(r"\b(" + "|".join(_MONTHS) + r")", line.lower())
-    day = re.search(r"(?<![:\d])(\d\d?)\.?,?(?= )", line)
+    day = re.search(r"(?<![:\d])(\d\d?)\.?,?(?= )", line, re.ASCII)
     if not clock or not year or not month or not day:
         return None
     hour = int(clock[1]) % 12 + 12 * (clock[4] == "P") if clock[4] else int(clock[1])

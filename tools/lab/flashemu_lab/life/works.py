@@ -17,7 +17,7 @@ from typing import Sequence
 
 from ..core.errors import LabError
 from ..core.text import allowed, meant
-from ..core.units import in_bytes, number
+from ..core.units import decimal, in_bytes, number
 from ..recording import recordings
 from ..runs.program import Tool
 from . import diskstats, extcsd, readings, sysstat
@@ -333,10 +333,10 @@ def _shipped(name: str, word: str, told: Told) -> Work:
 
 def _every(word: str, options: dict[str, str]) -> float:
     if "commits" in options:
-        if not re.fullmatch(r"\d{1,9}(\.\d{1,9})?", options["commits"], re.ASCII) or \
-                float(options["commits"]) == 0:
+        commits = decimal(options["commits"])
+        if not commits or not 1e-9 <= commits < 1e9:
             raise LabError(f"{word}: commits={options['commits']}: allowed: a number in a minute")
-        return 60 / float(options["commits"])
+        return 60 / commits
     if "every" not in options:
         return 0
     found = seconds(options["every"])

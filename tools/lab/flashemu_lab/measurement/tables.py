@@ -28,6 +28,7 @@ from typing import Callable, Iterator, Mapping
 
 from ..core.errors import LabError
 from ..core.text import listed
+from ..core.units import decimal
 from .numbers import size
 from .schema import Point, make_point
 
@@ -146,11 +147,8 @@ def _rows(lines: list[str], first: int, mark: str) -> tuple[list[str], Iterator[
 
 def _number(row: Row, column: str) -> float:
     text = row.cells.get(column, "").replace(" ", "")
-    try:
-        value = float(text.replace(",", "."))
-    except ValueError:
-        value = 0.0
-    if not 0 < value < 1e15:
+    value = decimal(text.replace(",", "."))
+    if not value or value >= 1e15:
         raise row.wrong(column, "a number greater than 0")
     return value
 
