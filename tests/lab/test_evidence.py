@@ -289,7 +289,7 @@ def test_a_page_and_a_unit_that_reads_show_are_not_taken():
             "nand.page_size", "ftl.unit_size", "nand.pages_per_block")]
         assert sizes == [8 * KIB, 2 * MIB // group, 2 * MIB // group // (8 * KIB * planes)], (
             name, sizes)
-        path = write("shown.ini", "\n".join(relatives_result.sections(cards[name].keys())) + "\n")
+        path = write("shown.ini", "\n".join(fit_result.sections(cards[name].keys())) + "\n")
         done = ended([FLASHEMU, "check", path])
         assert done[0] == 0, (name, done)
     m = Measurement((*points, fio("write", "sequential", MIB, 1e6)), "x", 512 * MIB)

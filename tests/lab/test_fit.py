@@ -413,7 +413,7 @@ def test_searches_run_side_by_side():
 
     def search_for(item):
         both.wait()
-        answer = comparer.ask([fitting.question(search.start(PAGE, values(PAGE)))])[0]
+        answer = comparer.ask([search.start(PAGE, values(PAGE)).question()])[0]
         if item == "wrong":
             raise LabError("nothing is found")
         return item, answer.state
@@ -437,7 +437,7 @@ def test_a_search_ends_with_its_comparer():
     def ask_for_ever():
         try:
             while True:
-                comparer.ask([fitting.question(search.start(PAGE, values(PAGE)))])
+                comparer.ask([search.start(PAGE, values(PAGE)).question()])
                 ready.set()
         except (LabError, RuntimeError) as e:
             heard.append(e)

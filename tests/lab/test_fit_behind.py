@@ -72,7 +72,7 @@ def test_a_card_that_writes_while_data_arrive_is_found():
         worst = []
         for n in (s, replace(s, behind=0)):
             fit = one.times(one.judge([search.start(n, first_times(n, m))])[0], 4)
-            errors = compare.log_errors(comparer.ask([fitting.question(fit)])[0], m)
+            errors = compare.log_errors(comparer.ask([fit.question()])[0], m)
             worst.append(max(abs(errors[i]) for i in stream))
     assert worst[0] < 0.01 and worst[1] > 0.1, worst
 

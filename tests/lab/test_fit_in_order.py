@@ -224,7 +224,7 @@ def test_random_order_follows_from_what_spills():
     found = fitting.fit(Tool(), in_order(m), 400, 1, 1, trust=False)
     assert replace(found.structure, small_log=6, region=SPILLS.region) == SPILLS, found.structure
     with compare.Comparer(Tool(), m, 1) as comparer:
-        answer = comparer.ask([fitting.question(search.start(found.structure, found.values))])[0]
+        answer = comparer.ask([search.start(found.structure, found.values).question()])[0]
     errors = [e for p, e in zip(m.points, compare.log_errors(answer, m))
               if dict(p.parameters).get("random")]
     assert fitting.summed(errors).median < 0.25, fitting.summed(errors)

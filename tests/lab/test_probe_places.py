@@ -168,7 +168,7 @@ def by_sums(capacity, measure):
     points = []
     while some := unit_pushed_pairs.next_sizes(points, capacity, 8 * KIB):
         for size in some:
-            test = unit_pushed_pairs.test(size, capacity, 8 * KIB, 8 * KIB, structure.Seen(push=2 * MIB))
+            test = unit_pairs.test(size, capacity, 8 * KIB, 8 * KIB, structure.Seen(push=2 * MIB))
             assert all(r.offset + r.length <= capacity for r in test.requests)
             points += measure(test)
     return unit_pushed_pairs.unit_from(points), points

@@ -21,7 +21,7 @@ from ..probe.findings import Found, judge
 from ..probe.tests import unit_reads, unit_size
 from ..runs.expression import parse_profile
 from ..runs.program import Tool
-from .compare import BASE
+from .compare import base
 from .model import Time
 from .moves import Candidate
 from .refining import size_text, time_text
@@ -103,7 +103,6 @@ class Card(Candidate):
 
     @property
     def strategy(self) -> str:
-        """As the profile has it."""
         return dict(self.words)["ftl.type"]
 
     @property
@@ -115,7 +114,7 @@ class Card(Candidate):
         return self.words
 
     def keys(self) -> dict[str, str]:
-        """Every key of a profile but those that follow from others."""
+        """Without those that follow from others."""
         return {**dict(self.words),
                 **{t.key: time_text(t, t.from_x(x)) for t, x in zip(self.times, self.x)}}
 
@@ -188,9 +187,7 @@ def _card(name: str, keys: Mapping[str, str]) -> Card:
 def plain(tool: Tool, words: Mapping[str, str]) -> dict[str, str]:
     """The keys of a device of which only this is said: what the defaults of others follow from."""
     with tempfile.TemporaryDirectory(prefix="flashemu-fit-") as folder:
-        path = Path(folder, "plain.ini")
-        path.write_text(BASE.format(strategy=words["ftl.type"]), encoding="utf-8")
-        return parse_profile(tool.canonical(str(path), tuple(
+        return parse_profile(tool.canonical(base(Path(folder), words["ftl.type"]), tuple(
             f"{key}={words[key]}" for key in
             (*_PLAIN, *(_PLAIN_UNITS if "ftl.unit_size" in words else ())))))
 

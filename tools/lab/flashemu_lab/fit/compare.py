@@ -203,12 +203,15 @@ class Comparer:
 
     def _base(self, strategy: str) -> str:
         """The profile that sets change."""
-        if self._profile:
-            return self._profile
-        base = self._path / f"{strategy}.ini"
-        if not base.exists():
-            base.write_text(BASE.format(strategy=strategy), encoding="utf-8")
-        return str(base)
+        return self._profile or base(self._path, strategy)
+
+
+def base(folder: Path, strategy: str) -> str:
+    """The profile in a folder that has only what every profile needs."""
+    path = folder / f"{strategy}.ini"
+    if not path.exists():
+        path.write_text(BASE.format(strategy=strategy), encoding="utf-8")
+    return str(path)
 
 
 def _places(some: Sequence[Point], whole: Sequence[Point]) -> list[int]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import fields
 from typing import Callable, Mapping, Sequence
 
 from markupsafe import Markup
@@ -20,9 +21,9 @@ from ..core.text import listed
 from ..core.units import number
 from ..measurement.schema import Measurement, Point
 from ..probe import next_step, speaking
-from ..probe.datasheet import bytes_text
+from ..probe.datasheet import bytes_text, chart
 from ..report import html
-from ..report.charts import Chart, Series, line_chart, share_chart
+from ..report.charts import share_chart
 from ..report.page import document, grid
 from . import rows_in_order, rules
 from .curves import curves
@@ -35,22 +36,15 @@ from .search import kind
 _MOST_FAR = 3
 # Percents: within which of them points are counted for the figure.
 _LIMITS = (1, 2, 5, 10, 20, 50)
-# The keys whose value is a member of Structure.
-_MEMBER = {
-    "nand.page_size": "page", "nand.page_parts": "parts", "nand.copyback": "copyback",
-    "ftl.type": "strategy",
-    "ftl.unit_size": "unit", "ftl.open_linear": "open_linear", "ftl.open_random": "open_random",
-    "ftl.switch_merge": "switch_merge", "ftl.gap_fill": "gap_fill",
-    "ftl.copy_buffer": "copy_buffer", "ftl.group_units": "group",
-    "ftl.group_switch": "group_switch", "ftl.scattered": "scattered",
-    "ftl.scattered_policy:stay": "stay", "ftl.scattered_policy:fewest": "hot",
-    "ftl.open_units": "open_units",
-    "ftl.random_log": "random_log", "ftl.random_record": "record",
-    "ftl.small_log": "small_log",
-    "ftl.small_write": "small_write", "ftl.zone_units:start": "zone_start",
-    "ftl.zone_units": "zone_units", "ftl.map_region": "region", "cache.size": "cache",
+# The keys whose value is a member of Structure with another name.
+_NAMED = {
+    "nand.page_size": "page", "nand.page_parts": "parts", "ftl.type": "strategy",
+    "ftl.unit_size": "unit", "ftl.group_units": "group", "ftl.scattered_policy:stay": "stay",
+    "ftl.scattered_policy:fewest": "hot", "ftl.random_record": "record",
+    "ftl.zone_units:start": "zone_start", "ftl.map_region": "region", "cache.size": "cache",
     "cache.write_behind": "behind", "ftl.tail_align": "tail", "link.max_transfer": "limit",
     "nand.blocks_per_plane": "spare", "ftl.slc_run": "run"}
+_MEMBERS = {member.name for member in fields(Structure)}
 _BYTES = ("page", "unit", "random_log", "record", "small_write", "region", "cache", "behind",
           "limit", "run")
 _ASSUMED = {
@@ -76,21 +70,24 @@ _ROWS = ("seq-read", "seq-write")
 
 def profile(f: Fitted, m: Measurement, source: str, made_by: str) -> str:
     """The profile as an INI file; `source` is how the measurement is called."""
-    keys = f.keys()
+    return profile_text(f, m, source, made_by, _left_open(f, m),
+                        lambda key: provenance(f, m, key, source), _fidelity(f, m))
+
+
+def profile_text(f: Judged, m: Measurement, source: str, made_by: str, notes: Sequence[str],
+                 why: Callable[[str], str], rows: Sequence[str]) -> str:
+    """The INI file of any result: `notes` stand in front of everything, `why` says where a key
+    comes from, and `rows` are those of [fidelity]."""
+    keys, few, seen = f.keys(), next_step.too_few(m), set()
     model = (m.name or f"fitted to {source}").replace("\n", " ")[:60]
     lines = [f"; {model}, fitted to {source} by {made_by}:",
-             *(f"; {line}" for line in (*_left_open(f, m), sentence(f))),
-             *sections({"device.model": model, **keys}),
-             "", "[provenance]"]
-    seen = set()
+             *(f"; {line}" for line in (*notes, sentence(f))),
+             *sections({"device.model": model, **keys}), "", "[provenance]"]
     for key in keys:
         main, _, detail = key.partition(":")
-        why = provenance(f, m, key, source)
-        lines.append(f"    {detail}: {why}" if main in seen else f"{main} = {why}")
+        lines.append((f"    {detail}: " if main in seen else f"{main} = ") + why(key))
         seen.add(main)
-    few = next_step.too_few(m)
     lines += [*([f"figures = {few}"] if few else []), *worst_line(f), "errors = " + sentence(f)]
-    rows = _fidelity(f, m)
     return "\n".join([*lines, *(["", "[fidelity]", *rows] if rows else [])]) + "\n"
 
 
@@ -130,8 +127,7 @@ def provenance(f: Fitted, m: Measurement, key: str, source: str) -> str:
     if why := untold(f, m, key):
         return f"taken from {f.taken[key]}, not measured" if key in f.taken else \
             f"assumed, not measured: {why}"
-    if key in _MEMBER:
-        member = _MEMBER[key]
+    if member := _member(key):
         others = f.as_good.get(member)
         if member == "strategy":
             return f"fitted to {source}: better than the other candidates, if there were others"
@@ -172,7 +168,7 @@ def untold(f: Fitted, m: Measurement, key: str) -> str:
         size, sizes = _measured(f, m, key)
         return "" if sizes is None or sizes.has(size) else \
             f"beyond {bytes_text(sizes.least)} to {bytes_text(sizes.most)}, which was measured"
-    usual = _usual(f.structure, _MEMBER.get(key, ""))
+    usual = _usual(f.structure, _member(key))
     if usual and not rows_in_order.shows_random_order(m.points):
         return f"nothing was written in random order, and {usual}"
     return "no point speaks about it" if key in _OPEN and f.structure.strategy == "segment" else ""
@@ -193,7 +189,7 @@ def _not_measured(f: Fitted, m: Measurement) -> list[str]:
     sources: dict[str, list[str]] = {}
     told = []
     for key, value in f.keys().items():
-        shown = _shown(_MEMBER.get(key, ""), int(value)) if value.isdigit() else value
+        shown = _shown(_member(key), int(value)) if value.isdigit() else value
         words = f"{_WORDS.get(key, key)} ({shown})"
         if untold(f, m, key):
             source = f"Taken from {f.taken[key]}" if key in f.taken else "Assumed"
@@ -237,14 +233,24 @@ def _fidelity(f: Fitted, m: Measurement) -> list[str]:
     rows: list[str] = []
     for p, error in zip(m.points, f.errors):
         how = dict(p.parameters)
-        if p.procedure not in _ROWS or how.get("offset", 0) != 0 or error is None:
-            continue
-        name = f"{p.procedure}.{len(rows) + 1}"
-        rows.append(f"{name} = {p.procedure} bs={how['bs']} size={how['size']} | "
-                    f"{p.value / 1e6:.6g} MB/s | 10%"
-                    + (f" | {percent_text(error)} off when the profile was fitted: the other "
-                       "figures speak against it" if abs(error) > 0.09 else ""))
+        if p.procedure in _ROWS and not how.get("offset") and error is not None:
+            rows.append(figure_row(f"{p.procedure}.{len(rows) + 1}", f"{p.procedure} bs={how['bs']}"
+                                   f" size={how['size']}", p, error, (10, 0.09)))
     return rows
+
+
+def figure_row(name: str, procedure: str, p: Point, error: float, most: tuple[int, float]) -> str:
+    """A row of [fidelity] with this tolerance in percent; an error beyond the other number is
+    told."""
+    return f"{name} = {procedure} | {p.value / 1e6:.6g} MB/s | {most[0]}%" + (
+        f" | {percent_text(error)} off when the profile was fitted: the other figures speak "
+        "against it" if abs(error) > most[1] else "")
+
+
+def _member(key: str) -> str:
+    """The member of Structure that is the value of a key; "" if it has none."""
+    name = _NAMED.get(key, key.partition(".")[2])
+    return name if name in _MEMBERS else ""
 
 
 def percent_text(error: float) -> str:
@@ -310,10 +316,7 @@ def structure_text(s: Structure, untold_key: Callable[[str], bool] = lambda key:
 
 def _left_open(f: Fitted, m: Measurement) -> list[str]:
     """What stands in front of everything: a map by pages has no open units to be told."""
-    few = next_step.too_few(m)
-    said = next_step.left_open(m) if f.structure.strategy == "segment" else \
-        [f"{few[0].upper()}{few[1:]}."] if few else []
-    return said + _not_measured(f, m)
+    return next_step.left_open(m, f.structure.strategy == "segment") + _not_measured(f, m)
 
 
 def sentences(f: Fitted, m: Measurement) -> list[str]:
@@ -358,13 +361,13 @@ def missing(m: Measurement) -> list[str]:
     return told
 
 
-def by_kind(f: Fitted, m: Measurement) -> dict[str, Errors]:
-    """The errors of each kind of test."""
+def by_kind(f: Judged, m: Measurement, name: Callable[[Point], str] = kind) -> dict[str, Errors]:
+    """The errors of the points that have the same name."""
     found = {}
-    for name in dict.fromkeys(kind(p) for p in m.points):
-        errors = summed([e for p, e in zip(m.points, f.errors) if kind(p) == name])
+    for one in dict.fromkeys(map(name, m.points)):
+        errors = summed([e for p, e in zip(m.points, f.errors) if name(p) == one])
         if errors:
-            found[name] = errors
+            found[one] = errors
     return found
 
 
@@ -406,35 +409,32 @@ def errors_json(e: Errors) -> dict[str, float]:
     return {"points": e.points, "median_error": e.median, "share_within_10_percent": e.near}
 
 
-def kinds_json(f: Judged) -> list[dict[str, object]]:
-    """The kinds of request, the worst one first."""
-    return [{"kind": k.name, "points": k.points, "log_error": k.middle,
-             "median_error": math.expm1(k.off)} for k in f.kinds]
-
-
-def points_json(m: Measurement, modelled: Sequence[float | None],
-                errors: Sequence[float | None]) -> list[dict[str, object]]:
-    """Every point, measured and of the model, and ln(model / measured)."""
-    return [{"procedure": p.procedure, "parameters": dict(p.parameters), "unit": p.unit,
-             "measured": p.value, "model": got, "log_error": e}
-            for p, got, e in zip(m.points, modelled, errors)]
-
-
 def to_json(f: Fitted, m: Measurement, source: str, made_by: str) -> str:
     """The whole result."""
-    return json.dumps({
-        "made_by": made_by, "measurement": source, "good": f.good, "profile": f.keys(),
-        "all": errors_json(f.all), "kinds": kinds_json(f),
-        "tests": {k: errors_json(e) for k, e in by_kind(f, m).items()},
-        "held_out": {name: errors_json(e) for name, e in f.held},
-        "intervals": f.intervals, "as_good": f.as_good, "comparisons": f.comparisons,
+    return json_text(f, m, source, made_by, by_kind(f, m), {
+        "as_good": f.as_good,
         "candidates": [{"structure": structure_text(t.structure), "error": t.error}
                        for t in f.tried],
         "rivals": [{"structure": structure_text(r.fit.structure),
                     "score": r.score if math.isfinite(r.score) else None,
                     "worst": r.worst, "worst_error": r.error if math.isfinite(r.error) else None}
-                   for r in f.rivals],
-        "points": points_json(m, f.measured, f.errors)},
+                   for r in f.rivals]})
+
+
+def json_text(f: Judged, m: Measurement, source: str, made_by: str, tests: Mapping[str, Errors],
+              more: Mapping[str, object]) -> str:
+    """Any result, with what only some have."""
+    return json.dumps({
+        "made_by": made_by, "measurement": source, "good": f.good, "profile": f.keys(),
+        "all": errors_json(f.all),
+        "kinds": [{"kind": k.name, "points": k.points, "log_error": k.middle,
+                   "median_error": math.expm1(k.off)} for k in f.kinds],
+        "tests": {k: errors_json(e) for k, e in tests.items()},
+        "held_out": {name: errors_json(e) for name, e in f.held}, "intervals": f.intervals,
+        "comparisons": f.comparisons, **more,
+        "points": [{"procedure": p.procedure, "parameters": dict(p.parameters), "unit": p.unit,
+                    "measured": p.value, "model": got, "log_error": e}
+                   for p, got, e in zip(m.points, f.measured, f.errors)]},
         indent=1, ensure_ascii=False) + "\n"
 
 
@@ -442,12 +442,29 @@ def to_json(f: Fitted, m: Measurement, source: str, made_by: str) -> str:
 
 def page(f: Fitted, m: Measurement, source: str, made_by: str) -> str:
     """The page about a fit."""
-    return document("fit", m.name or source,
-                    f"{source}, fitted by {made_by} with {f.comparisons} comparisons",
-                    sentences(f, m),
-                    [grid("Measured, and of the model", figures(m, f.measured)),
-                     _keys(f, m, source), _candidates(f), points_table(m, f.measured, f.errors)],
-                    how_near(f.errors))
+    return page_text(f, m, source, made_by, sentences(f, m),
+                     lambda key: provenance(f, m, key, source), table(
+                         "Structures that the rules suggested",
+                         ["structure", "typical error, first fit"],
+                         [[structure_text(t.structure), f"{100 * t.error:.1f} %"]
+                          for t in f.tried], 1))
+
+
+def page_text(f: Judged, m: Measurement, source: str, made_by: str, told: list[str],
+              why: Callable[[str], str], candidates: Markup) -> str:
+    """The page about any result: what it says, where a key comes from, and what was tried."""
+    rows = [[html.part("code", key), value, why(key)] for key, value in f.keys().items()]
+    keys = table("Every number, and where it comes from", ["key", "value", "from"], rows, 0)
+    return whole_page("fit", m, source, f"{source}, fitted by {made_by}", told, f,
+                      [keys, candidates])
+
+
+def whole_page(command: str, m: Measurement, source: str, about: str, told: list[str],
+               f: Judged, tables: Sequence[Markup]) -> str:
+    """A page with all points, measured and of the model."""
+    return document(command, m.name or source, f"{about} with {f.comparisons} comparisons", told,
+                    [grid("Measured, and of the model", figures(m, f.measured)), *tables,
+                     points_table(m, f.measured, f.errors)], how_near(f.errors))
 
 
 def how_near(errors: Sequence[float | None]) -> str:
@@ -481,13 +498,8 @@ def _figure(name: str, rows: dict[int, tuple[float, float | None]]) -> str:
     title, _, unit = name.rpartition(", ")
     sizes = sorted(rows)
     labels = [f"{s >> 20}M" if s >= 1 << 20 else f"{s >> 10}K" for s in sizes]
-    columns: list[tuple[str, list[float | None]]] = [
-        ("measured", [rows[s][0] for s in sizes]), ("model", [rows[s][1] for s in sizes])]
-    values = [v for _, column in columns for v in column if v is not None and v > 0]
-    series = [Series(label, column, [f"{label}, {x}: {number(v) if v is not None else '-'} {unit}"
-                                     for x, v in zip(labels, column)], i)
-              for i, (label, column) in enumerate(columns)]
-    return line_chart(Chart(title, "size", labels, unit, series, True, min(values), max(values)))
+    return chart(title, "size", labels, unit, [("measured", [rows[s][0] for s in sizes]),
+                                               ("model", [rows[s][1] for s in sizes])])
 
 
 def table(heading: str, names: Sequence[str], rows: Sequence[Sequence[str]], numbers: int
@@ -496,18 +508,6 @@ def table(heading: str, names: Sequence[str], rows: Sequence[Sequence[str]], num
     first = len(names) - numbers
     return html.part("fold", heading, html.table([(name, i >= first) for i, name in
                                                     enumerate(names)], rows))
-
-
-def _keys(f: Fitted, m: Measurement, source: str) -> Markup:
-    rows = [[html.part("code", key), value, provenance(f, m, key, source)]
-            for key, value in f.keys().items()]
-    return table("Every number, and where it comes from", ["key", "value", "from"], rows, 0)
-
-
-def _candidates(f: Fitted) -> Markup:
-    rows = [[structure_text(t.structure), f"{100 * t.error:.1f} %"] for t in f.tried]
-    return table("Structures that the rules suggested", ["structure", "typical error, first fit"],
-                  rows, 1)
 
 
 def points_table(m: Measurement, modelled: Sequence[float | None],

@@ -27,7 +27,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
 from statistics import median
-from typing import Any, Callable, Sequence
+from typing import Any, Callable, Iterable, Sequence, TypeVar
 
 import numpy as np
 
@@ -35,11 +35,11 @@ from ..core.errors import LabError
 from ..measurement.schema import Measurement, Point
 from ..probe import speaking
 from ..runs.program import Tool
-from .compare import Comparer, Question, affordable, log_errors
+from .compare import Comparer, affordable, log_errors
 from .descent import spreads
 from .judging import Conversation, Rival
 from .kinds import Kind, kinds
-from .model import Structure, Time, changes, price, profile_keys, times_of
+from .model import Structure, Time, price, profile_keys, times_of
 from .moves import SOFT, Climb, Stopped
 from .rows_in_order import shows_random_order, shows_units
 from .rules import candidates, first_times, variants
@@ -77,6 +77,7 @@ GOOD_MEDIAN, GOOD_SHARE = 0.15, 0.4
 NEAR_MEDIAN = 0.05
 
 Told = Callable[[str, float], None]
+_Item = TypeVar("_Item")
 
 
 @dataclass(frozen=True)
@@ -97,10 +98,25 @@ def summed(errors: Sequence[float | None]) -> Errors | None:
 
 
 class Judged:
-    """What can be said of a result with `errors`, ln(model / measured) of each of its `points`."""
+    """What can be said of a result.
+
+    errors, measured  ln(model / measured) of each of its `points`, None if not comparable, and what
+                      the model has there
+    intervals         for each time the factor by which it may be off, None if not identifiable
+    held              what was left out, and the errors of a fit without it there
+    comparisons       how many there were
+    """
 
     errors: list[float | None]
+    measured: list[float | None]
     points: tuple[Point, ...]
+    intervals: dict[str, float | None]
+    held: list[tuple[str, Errors]]
+    comparisons: int
+
+    def keys(self) -> dict[str, str]:
+        """Of the profile."""
+        raise NotImplementedError
 
     @property
     def all(self) -> Errors:
@@ -126,13 +142,8 @@ class Judged:
 class Fitted(Judged):
     """The result.
 
-    errors      ln(model / measured) for each point of the measurement, None if not comparable
-    measured    of the model, for each point
-    intervals   for each time the factor by which it may be off, or None if not identifiable
     as_good     for each number of the structure that was varied the other values that are as good
-    held        what was left out, and the errors of a fit without it there
     tried       each candidate and its error, the best one first
-    comparisons how many there were
     error       the typical error of the search (search.Fit)
     speaks      what the points speak about; None: nobody has asked
     taken       for keys about which they do not, the shipped device that has the same value
@@ -161,36 +172,32 @@ class Fitted(Judged):
         return self.all.median <= NEAR_MEDIAN
 
     def keys(self) -> dict[str, str]:
-        """Of the profile."""
         return profile_keys(self.structure, self.values)
 
 
-def question(f: Fit) -> Question:
-    """All points, whatever it takes."""
-    return Question(f.structure.strategy,
-                    tuple(changes(profile_keys(f.structure, f.values()))))
+def _firsts(items: Iterable[_Item], key: Callable[[_Item], object]) -> list[_Item]:
+    """The first item with each key."""
+    found: dict[object, _Item] = {}
+    for item in items:
+        found.setdefault(key(item), item)
+    return list(found.values())
 
 
 def _each_sort_first(fits: Sequence[Fit]) -> list[Fit]:
     """The same fits, the best of each sort of structure and host in front.  Before any times are
     fitted, the error says little about a structure that explains other things than the rest do."""
-    best: dict[tuple[object, ...], Fit] = {}
-    for f in fits:
-        s = f.structure
-        best.setdefault(
-            (s.strategy, s.group > 1, s.open_units > 0, s.parts > 1, s.record > 0,
-             s.small_join, s.run > 0, s.reader, s.behind > 0), f)
-    return [*best.values(), *(f for f in fits if f not in best.values())]
+    def sort(s: Structure) -> tuple[object, ...]:
+        return (s.strategy, s.group > 1, s.open_units > 0, s.parts > 1, s.record > 0,
+                s.small_join, s.run > 0, s.reader, s.behind > 0)
+    best = _firsts(fits, lambda f: sort(f.structure))
+    return [*best, *(f for f in fits if f not in best)]
 
 
 def _told_apart(fits: Sequence[Fit]) -> list[Fit]:
     """Without those that no comparison tells from another one in front of them, such as two limits
     of small writes between which nothing was measured."""
-    found: dict[tuple[object, ...], Fit] = {}
-    for f in fits:
-        found.setdefault((f.structure.strategy, f.x, f.error) if math.isfinite(f.error) else
-                         (f.structure,), f)
-    return list(found.values())
+    return _firsts(fits, lambda f: (f.structure.strategy, f.x, f.error)
+                   if math.isfinite(f.error) else f.structure)
 
 
 def _nearer_twins(fits: Sequence[Fit]) -> list[Fit]:
@@ -207,10 +214,7 @@ def _nearer_twins(fits: Sequence[Fit]) -> list[Fit]:
 def _nearest(climbs: Sequence[Climb[Fit]]) -> list[Climb[Fit]]:
     """The climbs in the order of their errors; of those that have come to the same structure only
     the best."""
-    found: dict[Structure, Climb[Fit]] = {}
-    for climb in sorted(climbs, key=lambda c: c.fit.error):
-        found.setdefault(climb.fit.structure, climb)
-    return list(found.values())
+    return _firsts(sorted(climbs, key=lambda c: c.fit.error), lambda c: c.fit.structure)
 
 
 def intervals_of(times: Sequence[Time], x: Sequence[float], slopes: Any, base: Any,
@@ -256,7 +260,7 @@ class Fitting:
         s = Structure("page", self._starts[0].capacity, 16 << 10)
         plain = start(s, [t.least * 2 if t.key.startswith("nand.t") else
                           0.0 if t.zero else math.sqrt(t.least * t.most) for t in times_of(s)])
-        answer = self._comparer.ask([question(plain)])[0]
+        answer = self._comparer.ask([plain.question()])[0]
         if answer.state != "done":
             raise LabError(f"no device of {s.capacity} bytes can be compared with the measurement: "
                            f"{answer.message}")
@@ -305,10 +309,7 @@ class Fitting:
         """The result and its rivals, each a structure of its own, by the whole conversation.  The
         nearest rivals get times as the result did, so that they are not behind by these."""
         assert self._conversation
-        apart: dict[Structure, Fit] = {}
-        for f in fits:
-            apart.setdefault(f.structure, f)
-        first, *rest = apart.values()
+        first, *rest = _firsts(fits, lambda f: f.structure)
         judged = self._conversation.judge(rest)[:_RIVALS] if rest else []
         better = self._comparer.side_by_side(self._finished, [r.fit for r in judged])
         return self._conversation.judge([first, *better])
@@ -420,7 +421,7 @@ class Fitting:
         return self._search("candidates", self._coarse, share).times(one, descents, False)
 
     def _judged(self, best: Fit, tried: list[Fit], rivals: list[Rival], trust: bool) -> Fitted:
-        answer = self._comparer.ask([question(best)])[0]
+        answer = self._comparer.ask([best.question()])[0]
         result = Fitted(best.structure, best.values(), log_errors(answer, self._m),
                         list(answer.measured), {}, {}, tried=tried, error=best.error,
                         points=self._m.points, rivals=rivals)
@@ -489,7 +490,7 @@ class Fitting:
         fit = search.times(search.judge([begun])[0], 4)
         if math.isinf(fit.error):
             return []
-        errors = log_errors(self._comparer.ask([question(fit)])[0], self._m)
+        errors = log_errors(self._comparer.ask([fit.question()])[0], self._m)
         return [errors[i] for i in left]
 
 

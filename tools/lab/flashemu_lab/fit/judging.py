@@ -20,8 +20,7 @@ from typing import Sequence
 
 from ..core.errors import LabError
 from ..runs.program import Tool
-from .compare import BASE
-from .model import changes, profile_keys
+from .compare import base
 from .search import Fit
 
 
@@ -49,19 +48,17 @@ class Conversation:
         replayed on any of them."""
         with tempfile.TemporaryDirectory(prefix="flashemu-fit-") as folder, \
                 ThreadPoolExecutor(self._jobs) as threads:
-            for strategy in {f.structure.strategy for f in fits}:
-                Path(folder, f"{strategy}.ini").write_text(BASE.format(strategy=strategy),
-                                                           encoding="utf-8")
+            for strategy in {f.strategy for f in fits}:
+                base(Path(folder), strategy)    # before threads look for it
             found = list(threads.map(lambda f: self._one(Path(folder), f), fits))
         if all(math.isinf(r.score) for r in found):
             raise LabError(found[0].worst)
         return sorted(found, key=lambda r: (r.score, r.fit.error))
 
     def _one(self, folder: Path, fit: Fit) -> Rival:
-        base = str(folder / f"{fit.structure.strategy}.ini")
         try:
             o = json.loads(self._tool.ask(
-                "replay", base, *changes(profile_keys(fit.structure, fit.values())), "--against",
+                "replay", base(folder, fit.strategy), *fit.question().changes, "--against",
                 str(self._trace), "--json"))
         except LabError as e:
             return Rival(fit, math.inf, str(e), math.inf)

@@ -179,6 +179,8 @@ TIMES = (
     Time("ftl.gather_page", 2e4, 2e7, True),
     Time("nand.slc_tPROG", 1e4, 1e8),
 )
+# Those of them that are no times, and those of one page that is copied.
+RATES, _OF_COPIES = ("nand.bus_rate", "link.bandwidth"), ("ftl.copy_page", "ftl.gather_page")
 # Those that a strategy does not have.
 _ABSENT = {"segment": (), "page": ("ftl.unit_read", "ftl.copy_page"),
            "block": ("ftl.map_switch", "ftl.map_read", "ftl.unit_read", "ftl.part_write",
@@ -197,91 +199,60 @@ def times_of(s: Structure) -> tuple[Time, ...]:
 
 
 def profile_keys(s: Structure, values: Sequence[float]) -> dict[str, str]:
-    """Every key of a profile that differs from its default, in the order of the option table."""
-    of_time = {t.key: v for t, v in zip(times_of(s), values)}
-
-    def time(key: str) -> str:
-        return f"{round(of_time[key])}ns"
-
-    def rate(key: str) -> str:
-        return f"{max(round(of_time[key] / 1e3), 1)}KB/s"
-
-    keys = {
-        "device.capacity": str(s.capacity), "device.used": str(s.capacity),
-        **({"device.discard": "yes"} if s.discard else {}),
-        "nand.cell": "mlc", "nand.blocks_per_plane": str(s.blocks),
-        "nand.pages_per_block": str(s.pages_per_block), "nand.page_size": str(s.page),
-        "nand.page_parts": str(s.parts), "nand.endurance": "unlimited",
-        "nand.copyback": _word(s.copyback), "nand.tR": time("nand.tR"),
-        "nand.tPROG": time("nand.tPROG"), "nand.tBERS": time("nand.tBERS"),
-        **({"nand.slc_tR": time("nand.tR"), "nand.slc_tPROG": time("nand.slc_tPROG")}
-           if s.run else {}),
-        "nand.bus_rate": rate("nand.bus_rate"), "ftl.type": s.strategy}
-    if s.strategy != "page":
-        keys |= _unit_keys(s, of_time)
-    if s.run:
-        keys |= {"ftl.slc_mode": "static", "ftl.slc_blocks": str(_SLC_BLOCKS),
-                 "ftl.slc_run": str(s.run)}
-    if s.strategy != "block":
-        keys |= {"ftl.map_region": str(s.region), "ftl.map_switch": time("ftl.map_switch"),
-                 "ftl.map_read": time("ftl.map_read"), "ftl.part_write": time("ftl.part_write"),
-                 "ftl.tail_write": time("ftl.tail_write")}
-        if s.tail > 1:
-            keys["ftl.tail_align"] = str(s.tail * s.page)
-        if s.rest_copied:
-            keys["ftl.rest_write"] = time("ftl.rest_write")
-        if s.rest:
-            keys |= {"ftl.rest_read": time("ftl.rest_read"), "ftl.rest_align": str(s.rest)}
-    if s.cache:
-        keys["cache.size"] = str(s.cache)
-    if s.behind:
-        keys["cache.write_behind"] = str(s.behind)
-    keys |= {"link.type": "usb-hs" if s.reader else "sd-hs",
-             "link.bandwidth": rate("link.bandwidth"),
-             "link.command_overhead": time("link.command_overhead"),
-             "link.max_transfer": str(s.limit), "link.queue_depth": "1"}
-    return keys
-
-
-def _unit_keys(s: Structure, of_time: Mapping[str, float]) -> dict[str, str]:
-    """Those of units; the program counts pages and times of copies by parts."""
-    def copy(key: str) -> str:
-        return f"{round(of_time[key] / s.parts)}ns"
-
-    keys = {"ftl.unit_size": str(s.unit)}
-    copies = {"ftl.copy_buffer": str(s.copy_buffer * s.parts),
-              "ftl.copy_page": copy("ftl.copy_page")}
-    if s.strategy == "block":
-        return keys | copies
-    keys |= {"ftl.open_linear": str(s.open_linear), "ftl.open_random": str(s.open_random)}
-    if s.open_units:
-        keys["ftl.open_units"] = str(s.open_units)
-    if s.random_log:
-        keys["ftl.random_log"] = str(s.random_log)
-    if s.record:
-        keys["ftl.random_record"] = str(s.record)
-    keys |= copies | {
-        "ftl.gap_fill": str(s.gap_fill * s.parts), "ftl.switch_merge": _word(s.switch_merge),
-        "ftl.unit_read": f"{round(of_time['ftl.unit_read'])}ns"}
-    if s.ends:
-        keys["ftl.end_read"] = f"{round(of_time['ftl.end_read'])}ns"
-    if s.group > 1:
-        keys |= {"ftl.group_units": str(s.group), "ftl.group_switch": _word(s.group_switch)}
-        if s.scattered:
-            keys |= {"ftl.scattered": str(s.scattered),
-                     "ftl.gather_page": copy("ftl.gather_page"),
-                     "ftl.scattered_policy:stay": str(s.stay),
-                     "ftl.scattered_policy:fewest": str(s.hot)}
-    if s.small_log:
-        keys |= {"ftl.small_log": str(s.small_log), "ftl.small_pace": "1",
-                 "ftl.small_write": str(s.small_write), "ftl.small_join": _word(s.small_join)}
-        if s.zone_units:
-            keys |= {"ftl.zone_units": str(s.zone_units), "ftl.zone_units:start": str(s.zone_start)}
-    return keys
+    """Every key of a profile that differs from its default, in the order of the option table.  The
+    program counts pages, and times, of copies by parts."""
+    times = {t.key: _time_text(t.key, v / s.parts if t.key in _OF_COPIES else v)
+             for t, v in zip(times_of(s), values)}
+    units, segment, mapped = s.strategy != "page", s.strategy == "segment", s.strategy != "block"
+    group, log, run = segment and s.group > 1, segment and s.small_log > 0, s.run > 0
+    gathers, zone = group and s.scattered > 0, log and s.zone_units > 0
+    every: dict[str, str | int | None] = {
+        "device.capacity": s.capacity, "device.used": s.capacity,
+        "device.discard": s.discard or None, "nand.cell": "mlc", "nand.blocks_per_plane": s.blocks,
+        "nand.pages_per_block": s.pages_per_block, "nand.page_size": s.page,
+        "nand.page_parts": s.parts, "nand.endurance": "unlimited", "nand.copyback": s.copyback,
+        **_some(times, "nand.tR", "nand.tPROG", "nand.tBERS"),
+        "nand.slc_tR": times["nand.tR"] if run else None,
+        **_some(times, "nand.slc_tPROG", "nand.bus_rate"), "ftl.type": s.strategy,
+        "ftl.unit_size": s.unit if units else None,
+        **({"ftl.open_linear": s.open_linear, "ftl.open_random": s.open_random,
+            "ftl.open_units": s.open_units or None, "ftl.random_log": s.random_log or None,
+            "ftl.random_record": s.record or None} if segment else {}),
+        "ftl.copy_buffer": s.copy_buffer * s.parts if units else None,
+        **_some(times, "ftl.copy_page"), "ftl.gap_fill": s.gap_fill * s.parts if segment else None,
+        "ftl.switch_merge": s.switch_merge if segment else None,
+        **_some(times, "ftl.unit_read", "ftl.end_read"),
+        "ftl.group_units": s.group if group else None,
+        "ftl.group_switch": s.group_switch if group else None,
+        "ftl.scattered": s.scattered if gathers else None, **_some(times, "ftl.gather_page"),
+        "ftl.scattered_policy:stay": s.stay if gathers else None,
+        "ftl.scattered_policy:fewest": s.hot if gathers else None,
+        **({"ftl.small_log": s.small_log, "ftl.small_pace": "1", "ftl.small_write": s.small_write,
+            "ftl.small_join": s.small_join} if log else {}),
+        "ftl.zone_units": s.zone_units if zone else None,
+        "ftl.zone_units:start": s.zone_start if zone else None,
+        **({"ftl.slc_mode": "static", "ftl.slc_blocks": _SLC_BLOCKS, "ftl.slc_run": s.run}
+           if run else {}),
+        "ftl.map_region": s.region if mapped else None,
+        **_some(times, "ftl.map_switch", "ftl.map_read", "ftl.part_write", "ftl.tail_write"),
+        "ftl.tail_align": s.tail * s.page if mapped and s.tail > 1 else None,
+        **_some(times, "ftl.rest_write", "ftl.rest_read"), "ftl.rest_align": s.rest or None,
+        "cache.size": s.cache or None, "cache.write_behind": s.behind or None,
+        "link.type": "usb-hs" if s.reader else "sd-hs",
+        **_some(times, "link.bandwidth", "link.command_overhead"), "link.max_transfer": s.limit,
+        "link.queue_depth": "1"}
+    return {key: ("no", "yes")[value] if isinstance(value, bool) else str(value)
+            for key, value in every.items() if value is not None}
 
 
-def _word(value: bool) -> str:
-    return "yes" if value else "no"
+def _some(times: Mapping[str, str], *keys: str) -> dict[str, str | int | None]:
+    """Those of these times that a structure has."""
+    return {key: times.get(key) for key in keys}
+
+
+def _time_text(key: str, value: float) -> str:
+    """A time, or a rate, as a profile of a fit has it."""
+    return f"{max(round(value / 1e3), 1)}KB/s" if key in RATES else f"{round(value)}ns"
 
 
 def changes(keys: Mapping[str, str]) -> list[str]:

@@ -14,13 +14,15 @@ has used up its budget ends with what it has reached.
 from __future__ import annotations
 
 import math
-from typing import Any, Callable, Generic, Hashable, Sequence, TypeVar
+from dataclasses import replace
+from typing import Any, Callable, Generic, Hashable, Sequence, TypeVar, cast
 
 import numpy as np
 
 from ..core.errors import module
+from .compare import Question
 from .descent import Descent
-from .model import Time
+from .model import Time, changes
 
 # Of a time, the step for its slope; from 0 on; and the first one by chance.
 _STEP, _FIRST_STEP, SPREAD = 0.04, 0.3, 0.08
@@ -63,6 +65,19 @@ class Candidate:
     def form(self) -> Hashable:
         """What is no time."""
         raise NotImplementedError
+
+    @property
+    def strategy(self) -> str:
+        """Of its profile."""
+        raise NotImplementedError
+
+    def keys(self) -> dict[str, str]:
+        """Of its profile."""
+        raise NotImplementedError
+
+    def question(self) -> Question:
+        """About all points, whatever it takes."""
+        return Question(self.strategy, tuple(changes(self.keys())))
 
 
 C = TypeVar("C", bound=Candidate)
@@ -120,7 +135,9 @@ class Mover(Generic[C, N]):
 
     def judge(self, some: Sequence[C]) -> list[C]:
         """The same with their errors."""
-        raise NotImplementedError
+        found = [self.placed(c, c.x, self.error(c, r)) for c, r in zip(some, self.residuals(some))]
+        self.note(*(c.error for c in found))
+        return found
 
     def _near(self, one: C, others: Sequence[Any] = ()) -> list[N]:
         """The neighbours, and what the candidate can take from others."""
@@ -132,7 +149,8 @@ class Mover(Generic[C, N]):
 
     def placed(self, one: C, x: tuple[float, ...], error: float = math.inf) -> C:
         """The same form with other times."""
-        raise NotImplementedError
+        found: C = replace(cast(Any, one), x=x, error=error)
+        return found
 
     def _first_better(self, one: C, near: list[N], tried: set[Any]) -> C | None:
         """A neighbour that is better; what was compared is added to `tried`."""
@@ -140,6 +158,14 @@ class Mover(Generic[C, N]):
 
     def _form(self, near: N) -> Hashable:
         return near
+
+    def _numbers(self, one: C) -> list[tuple[float, float, float]]:
+        """What moves by chance besides the times, in whole steps: where it is, and its ends."""
+        return []
+
+    def _at(self, one: C, x: Sequence[float]) -> C:
+        """The candidate with these times, and numbers behind them."""
+        return self.placed(one, tuple(x))
 
     # --- moves ---
 
@@ -223,6 +249,25 @@ class Mover(Generic[C, N]):
             if stopped.best and stopped.best.error < climb.fit.error:
                 climb.move(stopped.best)
         return climb.fit
+
+    def rest(self, one: C, seed: int) -> C:
+        """CMA-ES with margins around a candidate, until the budget ends or nothing is better any
+        more."""
+        def values(places: list[list[float]]) -> list[float]:
+            nonlocal one
+            found = self.judge([self._at(one, x) for x in places])
+            one = min([one, *found], key=lambda c: c.error)
+            return [min(c.error, 10.0) for c in found]
+        numbers, times = self._numbers(one), len(one.x)
+        ends = [*(t.bounds for t in one.known), *((low, high) for _, low, high in numbers)]
+        try:
+            by_chance([*one.x, *(begin for begin, _, _ in numbers)],
+                      ([low for low, _ in ends], [high for _, high in ends]),
+                      [SPREAD] * times + [1.0] * len(numbers),
+                      [n >= times for n in range(len(ends))], seed, values)
+        except Stopped:
+            pass
+        return one
 
     def _step(self, climb: Climb[C]) -> bool:
         """The best neighbour that is better; or new slopes; or a neighbour with times of its own.

@@ -14,8 +14,7 @@ from ..core.text import listed
 from ..measurement.schema import Measurement
 from ..probe import next_step
 from ..report import html
-from ..report.page import document, grid
-from .fit_result import errors_json, errors_text, figures, how_near, points_table, table
+from .fit_result import errors_json, errors_text, table, whole_page
 from .fitting import Errors, summed
 from .refining import Refined, sorts
 
@@ -115,12 +114,7 @@ def to_json(r: Refined, m: Measurement, source: str, start: str, made_by: str) -
 
 def page(r: Refined, m: Measurement, source: str, start: str, made_by: str, text: str) -> str:
     """The page about a refined profile, which began as `text`."""
-    rows = [[html.part("code", key), r.before[key], value]
-            for key, value in r.after.items()]
-    return document("refine", m.name or source,
-                    f"{start}, fitted to {source} by {made_by} with {r.comparisons} comparisons",
-                    sentences(r, m, text),
-                    [grid("Measured, and of the model", figures(m, r.measured)),
-                     table("The numbers that moved", ["key", "was", "now"], rows, 2),
-                     points_table(m, r.measured, r.errors)],
-                    how_near(r.errors))
+    rows = [[html.part("code", key), r.before[key], value] for key, value in r.after.items()]
+    return whole_page("refine", m, source, f"{start}, fitted to {source} by {made_by}",
+                      sentences(r, m, text), r,
+                      [table("The numbers that moved", ["key", "was", "now"], rows, 2)])

@@ -38,7 +38,8 @@ from ..probe.speaking import Told
 from ..runs.expression import parse_profile
 from ..runs.program import Tool
 from .compare import Answer, Comparer, Question, log_errors
-from .model import LEAST_LOG, TIMES, Time, changes
+from .fitting import Judged
+from .model import LEAST_LOG, RATES, TIMES, Time, changes
 from .moves import BETTER, by_chance, counted, typical
 from .search import kind
 
@@ -97,28 +98,23 @@ class Number:
         return time_text(self.time, self.time.from_x(x))
 
 
-_RATES = ("nand.bus_rate", "link.bandwidth")
-
-
 def time_text(time: Time, value: float) -> str:
     """A time in ns or a rate in bytes/s as a profile has it, with four digits."""
     if value <= 0:
         return "0"
     digits = max(0, math.floor(math.log10(value)) - 3)
     value = round(value / 10**digits) * 10**digits
-    if time.key in _RATES:
+    if time.key in RATES:
         return f"{value / 1e6:g}MB/s" if value >= 1e6 else f"{max(value // 1000, 1)}KB/s"
     return f"{value / 1000:g}us" if value >= 1000 else f"{value}ns"
 
 
 @dataclass(frozen=True)
-class Refined:
+class Refined(Judged):
     """What came out.
 
     before, after   of each number that moved, its key and value as written
     was, errors     ln(model / measured) of each point, with the profile and with these numbers
-    measured        of the model, for each point
-    comparisons     how many there were
     """
 
     before: dict[str, str]

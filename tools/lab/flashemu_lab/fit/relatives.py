@@ -51,9 +51,7 @@ from .cards import (OF_UNITS, TIMES, Card, Shown, changed, neighbours, plain, re
                     shown_by)
 from .compare import Comparer, Question, log_errors
 from .fitting import Errors, Judged, intervals_of, summed
-from .model import changes
-from .moves import (BETTER, MISSING, SPREAD, STEPS, Climb, Mover, Stopped, by_chance, counted,
-                    typical)
+from .moves import BETTER, MISSING, STEPS, Climb, Mover, Stopped, counted, typical
 
 # One comparison sends some 300 000 requests, as many as some comparisons of other measurements.
 PRICE = 3
@@ -86,15 +84,10 @@ class Related(Judged):
     relative     the keys as the shipped card has them, but the page and the unit that points show
     shown        these two, where the structure is the shipped card's otherwise
     plain        the keys as a card without any of its own has them
-    intervals    for each time the factor by which it may be off, or None if not identifiable
-    errors       ln(model / measured) of each point, None if not comparable
-    measured     of the model, for each point
-    held         what was left out, and the errors of a smaller search without it there
     chosen       which of the results this is, "as it is", "times" or "numbers"
     rivals       the typical error of each of these at what was left out
     kept         the keys that a climb leaves alone
     tried        the relatives, with times of their own if they have any, the nearest first
-    comparisons  how many there were
     """
 
     card: Card
@@ -114,8 +107,7 @@ class Related(Judged):
     points: tuple[Point, ...] = ()
 
     def keys(self) -> dict[str, str]:
-        """Of the profile, in the order of the option table, without those that have their
-        default."""
+        """In the order of the option table, without those that have their default."""
         keys = self.card.keys()
         return {k: keys[k] for k, default in self.plain.items()
                 if k in keys and (k in _NEEDED or keys[k] != default)}
@@ -138,9 +130,8 @@ def begins(m: Measurement, whole: Measurement) -> bool:
     return applies(m) or are_rates(whole.points) or not speaking.told(whole.points).structure
 
 
-# What cards do whose keys these are: ln(model / measured) of each point, none if there is no such
-# card.
-Known = MutableMapping[tuple[str, ...], list[float | None]]
+# The answers: ln(model / measured) of each point, none if there is no such card.
+Known = MutableMapping[Question, list[float | None]]
 
 
 class Search(Mover[Card, Card]):
@@ -161,15 +152,14 @@ class Search(Mover[Card, Card]):
     def errors(self, cards: Sequence[Card]) -> list[list[float | None]]:
         """For each card ln(model / measured) of each point of the measurement; none if there is no
         such card.  What is known costs nothing."""
-        every = [tuple(changes(c.keys())) for c in cards]
-        asked = {keys: c.strategy for keys, c in zip(every, cards) if keys not in self.known}
+        every = [c.question() for c in cards]
+        asked = [q for q in dict.fromkeys(every) if q not in self.known]
         if self.left < len(asked):
             raise Stopped
         self.left -= len(asked)
-        answers = self._comparer.ask([Question(s, keys) for keys, s in asked.items()])
-        for keys, a in zip(asked, answers):
-            self.known[keys] = log_errors(a, self._m) if a.state == "done" else []
-        return [self.known[keys] for keys in every]
+        for q, a in zip(asked, self._comparer.ask(asked)):
+            self.known[q] = log_errors(a, self._m) if a.state == "done" else []
+        return [self.known[q] for q in every]
 
     def residuals(self, cards: Sequence[Card]) -> list[Any]:
         """For each card an array: ln(model / measured) of each point that counts, and what its
@@ -190,15 +180,6 @@ class Search(Mover[Card, Card]):
         words = sum(a != b for a, b in zip(card.words, origin.words)) * counted(_REPLACED)
         return typical((math.fsum(counted(residuals).tolist()) + words) / len(self._points))
 
-    def judge(self, cards: Sequence[Card]) -> list[Card]:
-        """The cards with their errors."""
-        found = [replace(c, error=self.error(c, r)) for c, r in zip(cards, self.residuals(cards))]
-        self.note(*(c.error for c in found))
-        return found
-
-    def placed(self, one: Card, x: tuple[float, ...], error: float = math.inf) -> Card:
-        return replace(one, x=x, error=error)
-
     def _near(self, one: Card, others: Sequence[Any] = ()) -> list[Card]:
         return neighbours(one, self.kept)
 
@@ -218,19 +199,6 @@ class Search(Mover[Card, Card]):
         self.left = len(card.times) + 1
         (base, slopes), count = self.jacobian(card), len(self._points)
         return intervals_of(card.times, card.x, slopes[:count], base[:count])
-
-    def rest(self, card: Card, seed: int) -> Card:
-        """The times by CMA-ES, until the budget ends or nothing is better any more."""
-        def values(places: list[list[float]]) -> list[float] | None:
-            nonlocal card
-            if self.left < len(places):
-                return None
-            found = self.judge([self.placed(card, tuple(x)) for x in places])
-            card = min([card, *found], key=lambda c: c.error)
-            return [min(c.error, 10.0) for c in found]
-        low, high = ([t.bounds[k] for t in card.times] for k in (0, 1))
-        by_chance(card.x, (low, high), [SPREAD] * len(low), [False] * len(low), seed, values)
-        return card
 
     def simplified(self, card: Card, relative: Card) -> Card:
         """Each number as the relative has it, if that costs hardly anything."""
@@ -307,7 +275,7 @@ class _Fitting:
         last = self._search("the end", points, 0)
         best = last.simplified(best, relative)
         intervals = last.intervals(best)
-        answer = self._comparer.ask([Question(best.strategy, tuple(changes(best.keys())))])[0]
+        answer = self._comparer.ask([best.question()])[0]
         return Related(
             best, self._speaks, relative.keys(), plain(tool, dict(best.words)), intervals,
             log_errors(answer, self._m), list(answer.measured),
@@ -324,8 +292,7 @@ class _Fitting:
                 for errors in search.errors(self._relatives)]
         most = max(have, key=len)
         if not most:
-            why = self._comparer.ask([Question(c.strategy, tuple(changes(c.keys())))
-                                      for c in self._relatives[:1]])[0].message
+            why = self._comparer.ask([c.question() for c in self._relatives[:1]])[0].message
             raise LabError("no point of the measurement can be compared with a card of today" +
                            (f": {why}" if why else "") + "; see flashemu-measurement(5)")
         self._relatives = [c for c, points in zip(self._relatives, have) if points == most]

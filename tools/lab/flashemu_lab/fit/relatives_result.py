@@ -7,21 +7,15 @@ the search began.  Its rows of [fidelity] are the figures, so `flashemu verify` 
 
 from __future__ import annotations
 
-import json
 from typing import Mapping
-
-from markupsafe import Markup
 
 from ..core.text import listed
 from ..measurement.schema import Measurement, Point
 from ..probe import next_step
 from ..report import html
-from ..report.page import document, grid
-from .cards import Card
-from .fit_result import (errors_json, errors_text, figures, how_near, kinds_json, near_text,
-                         percent_text, points_json, points_table, sections, sentence, table,
-                         test_name, worst_line)
-from .fitting import Errors, GOOD_MEDIAN, GOOD_SHARE, summed
+from .fit_result import (by_kind, errors_text, figure_row, json_text, near_text, page_text,
+                         percent_text, profile_text, sentence, table, test_name)
+from .fitting import GOOD_MEDIAN, GOOD_SHARE
 from .refining import size_text
 from .relatives import Related, applies
 
@@ -44,17 +38,8 @@ _IOZONE = {"write": "iozone-seq-write", "read": "iozone-seq-read",
 
 def profile(r: Related, m: Measurement, source: str, made_by: str) -> str:
     """The profile as an INI file; `source` is how the measurement is called."""
-    keys = r.keys()
-    model = (m.name or f"fitted to {source}").replace("\n", " ")[:60]
-    lines = [f"; {model}, fitted to {source} by {made_by}, from {r.card.relative} on:",
-             *(f"; {text}" for text in taken_texts(r, m)), f"; {sentence(r)}",
-             *sections({"device.model": model, **keys}), "", "[provenance]",
-             *(f"{key} = {provenance(r, m, key, source)}" for key in keys),
-             *worst_line(r), "errors = " + sentence(r)]
-    few = next_step.too_few(m)
-    lines += [f"figures = {few}"] if few else []
-    rows = _fidelity(r, m)
-    return "\n".join([*lines, *(["", "[fidelity]", *rows] if rows else [])]) + "\n"
+    return profile_text(r, m, source, f"{made_by}, from {r.card.relative} on", taken_texts(r, m),
+                        lambda key: provenance(r, m, key, source), _fidelity(r, m))
 
 
 def provenance(r: Related, m: Measurement, key: str, source: str) -> str:
@@ -92,9 +77,7 @@ def taken_texts(r: Related, m: Measurement) -> list[str]:
     keys = r.keys()
     taken = [f"{words} ({keys[key]})" for key, words in _STRUCTURE
              if key in keys and provenance(r, m, key, "").startswith("taken ")]
-    few = next_step.too_few(m)
-    said = next_step.left_open(m) if not applies(m) else [f"{few[0].upper()}{few[1:]}."] if few \
-        else []
+    said = next_step.left_open(m, not applies(m))
     return said + ([f"Taken from {r.card.relative}, not measured: {listed(taken)}."]
                    if taken else [])
 
@@ -140,9 +123,7 @@ def _fidelity(r: Related, m: Measurement) -> list[str]:
     for p, error in zip(m.points, r.errors):
         procedure = _procedure(p)
         if procedure and error is not None:
-            rows.append(f"{_row(procedure, taken)} = {procedure} | {p.value / 1e6:.6g} MB/s | 15%"
-                        + (f" | {percent_text(error)} off when the profile was fitted: the other "
-                           "figures speak against it" if abs(error) > 0.12 else ""))
+            rows.append(figure_row(_row(procedure, taken), procedure, p, error, (15, 0.12)))
     return rows
 
 
@@ -184,54 +165,25 @@ def misses(r: Related, m: Measurement) -> list[str]:
     return told
 
 
-def by_kind(r: Related, m: Measurement) -> dict[str, Errors]:
-    """The errors of each test."""
-    found = {}
-    for name in dict.fromkeys(map(test_name, m.points)):
-        errors = summed([e for p, e in zip(m.points, r.errors) if test_name(p) == name])
-        if errors:
-            found[name] = errors
-    return found
-
-
 # --- for programs ---
 
 def to_json(r: Related, m: Measurement, source: str, made_by: str) -> str:
     """The whole result."""
-    keys: Mapping[str, str] = r.keys()
-    return json.dumps({
-        "made_by": made_by, "measurement": source, "good": r.good, "from": r.card.relative,
-        "profile": keys, "changed": {k: {"was": r.relative[k], "now": v} for k, v in keys.items()
-                                     if r.relative.get(k, v) != v},
-        "all": errors_json(r.all), "kinds": kinds_json(r),
-        "tests": {k: errors_json(e) for k, e in by_kind(r, m).items()},
-        "held_out": {name: errors_json(e) for name, e in r.held}, "intervals": r.intervals,
-        "chosen": r.chosen, "rivals": r.rivals, "comparisons": r.comparisons,
-        "candidates": [{"relative": c.relative, "error": c.error} for c in r.tried],
-        "points": points_json(m, r.measured, r.errors)},
-        indent=1, ensure_ascii=False) + "\n"
+    return json_text(r, m, source, made_by, by_kind(r, m, test_name), {
+        "from": r.card.relative,
+        "changed": {k: {"was": r.relative[k], "now": v} for k, v in r.keys().items()
+                    if r.relative.get(k, v) != v},
+        "chosen": r.chosen, "rivals": r.rivals,
+        "candidates": [{"relative": c.relative, "error": c.error} for c in r.tried]})
 
 
 # --- the page ---
 
 def page(r: Related, m: Measurement, source: str, made_by: str) -> str:
     """The page about a fit."""
-    return document("fit", m.name or source,
-                    f"{source}, fitted by {made_by} with {r.comparisons} comparisons",
-                    sentences(r, m),
-                    [grid("Measured, and of the model", figures(m, r.measured)),
-                     _keys(r, m, source), _candidates(r.tried),
-                     points_table(m, r.measured, r.errors)],
-                    how_near(r.errors))
-
-
-def _keys(r: Related, m: Measurement, source: str) -> Markup:
-    rows = [[html.part("code", key), value, provenance(r, m, key, source)]
-            for key, value in r.keys().items()]
-    return table("Every number, and where it comes from", ["key", "value", "from"], rows, 0)
-
-
-def _candidates(tried: list[Card]) -> Markup:
-    rows = [[html.part("code", c.relative), f"{100 * c.error:.1f} %"] for c in tried]
-    return table("Shipped cards, the nearest with times of their own",
-                 ["card", "typical error"], rows, 1)
+    return page_text(r, m, source, made_by, sentences(r, m),
+                     lambda key: provenance(r, m, key, source), table(
+                         "Shipped cards, the nearest with times of their own",
+                         ["card", "typical error"],
+                         [[html.part("code", c.relative), f"{100 * c.error:.1f} %"]
+                          for c in r.tried], 1))

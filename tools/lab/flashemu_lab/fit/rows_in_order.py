@@ -20,6 +20,7 @@ from statistics import median
 from typing import Sequence
 
 from ..measurement.schema import Point
+from ..probe.speaking import order_written
 from .curves import Curves, FEW, SLOWER, comparable, curves, few_units, pooled, slower, slower_from
 
 _KIB = 1 << 10
@@ -43,15 +44,8 @@ _QUICKER = 1.5
 
 def shows_random_order(points: Sequence[Point]) -> bool:
     """Whether something was written in random order.  Single requests count, wherever they were."""
-    def shows(p: Point) -> bool:
-        how = dict(p.parameters)
-        if p.procedure == "flashbench-open-au":
-            return bool(how["random"])
-        if p.procedure == "iozone":
-            return how["test"] == "random-write"
-        return how.get("op") == "write" and (
-            p.procedure == "request" or how.get("pattern") == "random")
-    return any(map(shows, points))
+    return any(order_written(p) == "random" or p.procedure == "request"
+               and dict(p.parameters)["op"] == "write" for p in points)
 
 
 def small_write(c: Curves) -> int | None:

@@ -37,12 +37,10 @@ import numpy as np
 from ..core.errors import LabError
 from ..measurement.schema import Measurement, Point
 from ..probe.tests.behaviour import is_logged
-from .compare import (SLOWER, Answer, Comparer, Question, device_ns, log_errors,
-                      requests_ns)
-from .model import (LEAST_LOG, Structure, Time, as_in_order, changes, exchanged, joined, neighbours,
-                    price, profile_keys, times_of)
-from .moves import (BETTER, KNEE, MISSING, SOFT, SPREAD, Candidate, Mover, Stopped, by_chance,
-                    counted, typical)
+from .compare import SLOWER, Answer, Comparer, device_ns, log_errors, requests_ns
+from .model import (LEAST_LOG, Structure, Time, as_in_order, exchanged, joined, neighbours, price,
+                    profile_keys, times_of)
+from .moves import (BETTER, KNEE, MISSING, SOFT, Candidate, Mover, Stopped, counted, typical)
 from .rows_in_order import shows_random_order, told_limit
 from .rules import first_times
 
@@ -74,6 +72,13 @@ class Fit(Candidate):
     @property
     def form(self) -> Structure:
         return self.structure
+
+    @property
+    def strategy(self) -> str:
+        return self.structure.strategy
+
+    def keys(self) -> dict[str, str]:
+        return profile_keys(self.structure, self.values())
 
 
 def start(s: Structure, values: Sequence[float]) -> Fit:
@@ -163,9 +168,6 @@ class Search(Mover[Fit, Structure]):
         return self.near(one.structure, [n for other in others
                                          for n in exchanged(one.structure, other)])
 
-    def placed(self, one: Fit, x: tuple[float, ...], error: float = math.inf) -> Fit:
-        return replace(one, x=x, error=error)
-
     def _assumed(self, s: Structure, spills: bool) -> Structure:
         return as_in_order(s, spills) if self.assumes else s
 
@@ -177,9 +179,8 @@ class Search(Mover[Fit, Structure]):
         limit = None if bound is None or math.isinf(bound) else \
             float(counted(bound)) * self._total
         return self._comparer.ask([
-            Question(f.structure.strategy, tuple(changes(profile_keys(f.structure, f.values()))),
-                     self._points, tuple(self._weights), limit, self._time, KNEE, self._undone)
-            for f in fits])
+            replace(f.question(), points=self._points, weights=tuple(self._weights), bound=limit,
+                    time=self._time, knee=KNEE, left=self._undone) for f in fits])
 
     def _typical(self, answer: Answer) -> float:
         if answer.state != "done":
@@ -301,45 +302,25 @@ class Search(Mover[Fit, Structure]):
                 x[k] = t.to_x(first)
         return Fit(s, tuple(x), math.inf)
 
-    def rest(self, fit: Fit, seed: int) -> Fit:
-        """CMA-ES with margins around a fit, until the budget ends."""
-        fixed = [name for name, stays in (("open_random", self.assumes),
-                                          ("open_linear", self._limited)) if stays]
-        numbers = [n for n in _numbers(fit.structure) if n[0] not in fixed]
-        bounds = [*(t.bounds for t in fit.known), *((low, high) for _, low, high in numbers)]
-        times, best = len(fit.x), fit
+    def _numbers(self, fit: Fit) -> list[tuple[float, float, float]]:
+        return [(getattr(fit.structure, name), low, high)
+                for name, low, high in self._varied(fit.structure)]
 
-        def values(places: list[list[float]]) -> list[float]:
-            nonlocal best
-            fits = [_at(best, x, numbers) for x in places]
-            found = self.judge([replace(f, structure=self._assumed(
-                f.structure, best.structure.spills)) for f in fits])
-            best = min([best, *found], key=lambda f: f.error)
-            return [min(f.error, 10.0) for f in found]
-        try:
-            by_chance([*fit.x, *(getattr(fit.structure, name) for name, _, _ in numbers)],
-                      ([low for low, _ in bounds], [high for _, high in bounds]),
-                      [SPREAD] * times + [1.0] * len(numbers),
-                      [False] * times + [True] * len(numbers), seed, values)
-        except Stopped:
-            pass
-        return best
+    def _at(self, fit: Fit, x: Sequence[float]) -> Fit:
+        whole: dict[str, Any] = {name: int(round(v)) for (name, _, _), v in zip(
+            self._varied(fit.structure), x[len(fit.x):])}
+        return Fit(self._assumed(replace(fit.structure, **whole), fit.structure.spills),
+                   tuple(x[:len(fit.x)]), math.inf)
 
-
-def _numbers(s: Structure) -> list[tuple[str, int, int]]:
-    """The whole numbers of a structure that a search may vary, each with its range."""
-    if s.strategy != "segment":
-        return []
-    found = [("open_linear", 1, s.open_linear + 8),
-             ("open_random", 0 if s.switch_merge else 1, s.open_random + 8)]
-    if s.small_log:
-        found.append(("small_log", LEAST_LOG, 2 * s.small_log + 4))
-    if s.gathers:
-        found.append(("scattered", s.group + 1, 2 * s.scattered))
-    return found
-
-
-def _at(fit: Fit, x: Sequence[float], numbers: list[tuple[str, int, int]]) -> Fit:
-    n = len(fit.x)
-    whole: dict[str, Any] = {name: int(round(v)) for (name, _, _), v in zip(numbers, x[n:])}
-    return Fit(replace(fit.structure, **whole), tuple(x[:n]), math.inf)
+    def _varied(self, s: Structure) -> list[tuple[str, int, int]]:
+        """The whole numbers of a structure that move by chance, each with its ends."""
+        if s.strategy != "segment":
+            return []
+        found = [] if self._limited else [("open_linear", 1, s.open_linear + 8)]
+        if not self.assumes:
+            found.append(("open_random", 0 if s.switch_merge else 1, s.open_random + 8))
+        if s.small_log:
+            found.append(("small_log", LEAST_LOG, 2 * s.small_log + 4))
+        if s.gathers:
+            found.append(("scattered", s.group + 1, 2 * s.scattered))
+        return found

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Sequence
+from typing import BinaryIO, Sequence
 
 from ..core.errors import LabError
 
@@ -115,14 +115,19 @@ def begun(path: Path, version: str, device: str, capacity: int) -> Conversation:
     return Conversation(path)
 
 
+def _ends(file: BinaryIO) -> tuple[str, str]:
+    """The begin and the end of a trace, which has its last request."""
+    head = file.read(_TAIL).decode("utf-8", "replace")
+    file.seek(-min(_TAIL, os.fstat(file.fileno()).st_size), os.SEEK_END)
+    return head, file.read().decode("utf-8", "replace")
+
+
 def is_whole(path: Path, capacity: int | None) -> bool:
     """Whether a file is a whole conversation with a device of this capacity; LabError if it cannot
     be read."""
     try:
         with path.open("rb") as file:
-            head = file.read(_TAIL).decode("utf-8", "replace")
-            file.seek(-min(_TAIL, os.fstat(file.fileno()).st_size), os.SEEK_END)
-            tail = file.read().decode("utf-8", "replace")
+            head, tail = _ends(file)
     except OSError as e:
         raise LabError(f"{path}: {e.strerror}") from None
     return (head.startswith(_FIRST) and f"\n# capacity: {capacity}\n" in head
@@ -133,8 +138,7 @@ def resumed(path: Path) -> Conversation | None:
     """One that goes on; None if it is not whole, or not there."""
     try:
         with path.open("r+b") as file:
-            file.seek(-min(_TAIL, os.fstat(file.fileno()).st_size), os.SEEK_END)
-            tail = file.read().decode("utf-8", "replace")
+            _, tail = _ends(file)
             if not tail.endswith(f"\n{_END}"):
                 return None
             file.seek(-len(_END), os.SEEK_END)

@@ -246,9 +246,10 @@ def to_json(found: Found) -> dict[str, object]:
         "trim_reads": behaviour.trim_reads(points)}
 
 
-def _chart(title: str, x_name: str, x_labels: list[str], y_name: str,
-           series: list[tuple[str, list[float | None]]]) -> str:
-    values = [v for _, row in series for v in row if v is not None]
+def chart(title: str, x_name: str, x_labels: list[str], y_name: str,
+          series: list[tuple[str, list[float | None]]]) -> str:
+    """A picture with a line for each named series, None where it has no value."""
+    values = [v for _, row in series for v in row if v is not None and v > 0]
     drawn = [Series(name, row, [f"{name}, {x}: {number(v) if v is not None else '-'} {y_name}"
                                 for x, v in zip(x_labels, row)], i)
              for i, (name, row) in enumerate(series)]
@@ -259,24 +260,24 @@ def _figures(points: Sequence[Point]) -> list[str]:
     drawn = []
     reads = [(bs, ns / 1e3) for bs, ns in sorted(structure.reads(points).items())]
     if reads:
-        drawn.append(_chart("Reads by size", "size", [_short(n) for n, _ in reads], "us",
-                            [("read", [t for _, t in reads])]))
+        drawn.append(chart("Reads by size", "size", [_short(n) for n, _ in reads], "us",
+                           [("read", [t for _, t in reads])]))
     excess = sorted(unit_crossings.excesses(points).items())
     if excess:
-        drawn.append(_chart("Writes of 8 KiB around multiples of a size", "size",
-                            [_short(unit) for unit, _ in excess], "ms",
-                            [("across", [max(e + t, 1.0) / 1e6 for _, (e, t) in excess]),
-                             ("before and behind", [t / 1e6 for _, (_, t) in excess])]))
+        drawn.append(chart("Writes of 8 KiB around multiples of a size", "size",
+                           [_short(unit) for unit, _ in excess], "ms",
+                           [("across", [max(e + t, 1.0) / 1e6 for _, (e, t) in excess]),
+                            ("before and behind", [t / 1e6 for _, (_, t) in excess])]))
     for in_random_order in (False, True):
         rows = flashbench_open_units.rows(points, in_random_order)
         if rows:
             chunks = sorted({chunk for row in rows.values() for chunk in row})
             shown = [n for n in rows if n in (1, 2, 4, max(rows) - 1, max(rows))]
             order = "random order" if in_random_order else "order"
-            drawn.append(_chart(f"Open units, written in {order}", "command",
-                                [_short(c) for c in chunks], "MB/s",
-                                [(f"{n} open", [rows[n][c] / 1e6 if c in rows[n] else None
-                                                for c in chunks]) for n in shown]))
+            drawn.append(chart(f"Open units, written in {order}", "command",
+                               [_short(c) for c in chunks], "MB/s",
+                               [(f"{n} open", [rows[n][c] / 1e6 if c in rows[n] else None
+                                               for c in chunks]) for n in shown]))
     return drawn + _figures_of_habits(points)
 
 
@@ -284,19 +285,19 @@ def _figures_of_habits(points: Sequence[Point]) -> list[str]:
     drawn = []
     times = behaviour.scattered_times(points)
     if times:
-        drawn.append(_chart("Scattered writes", "size", [_short(bs) for bs in times], "ms",
-                            [("at multiples of their size", [a / 1e6 for a, _ in times.values()]),
-                             ("shifted by half of it",
-                              [b / 1e6 if b else None for _, b in times.values()])]))
+        drawn.append(chart("Scattered writes", "size", [_short(bs) for bs in times], "ms",
+                           [("at multiples of their size", [a / 1e6 for a, _ in times.values()]),
+                            ("shifted by half of it",
+                             [b / 1e6 if b else None for _, b in times.values()])]))
     for title, parts in behaviour.fills(points):
-        drawn.append(_chart(title, "up to", [_short(after + size) for after, size, _ in parts],
-                            "MB/s", [("rate", [rate / 1e6 for _, _, rate in parts])]))
+        drawn.append(chart(title, "up to", [_short(after + size) for after, size, _ in parts],
+                           "MB/s", [("rate", [rate / 1e6 for _, _, rate in parts])]))
     for op, size in (("read", "4 KiB"), ("write", "64 KiB")):
         depths = sorted(behaviour.depth_times(points, op).items())
         if len(depths) > 1:
-            drawn.append(_chart(f"{op.capitalize()}s of {size} in flight", "requests in flight",
-                                [str(n) for n, _ in depths], "requests/s",
-                                [(op, [1e9 / ns for _, ns in depths])]))
+            drawn.append(chart(f"{op.capitalize()}s of {size} in flight", "requests in flight",
+                               [str(n) for n, _ in depths], "requests/s",
+                               [(op, [1e9 / ns for _, ns in depths])]))
     return drawn
 
 

@@ -173,7 +173,7 @@ def _pairs(capacity: int, found: Found, judged: Callable[[], None]) -> Iterator[
                    if n not in tried]:
         tried.update(some)
         for size in some:
-            yield how.test(size, capacity, bs, from_ends, found.seen)
+            yield unit_pairs.test(size, capacity, bs, from_ends, found.seen)
         judged()
 
 

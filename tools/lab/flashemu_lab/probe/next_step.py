@@ -61,17 +61,16 @@ def refusal(tool: Tool, m: Measurement, written: bool) -> str:
     return f"{', and '.join([*why, *([open_] if open_ else [])])}; {measure(tool, m)}"
 
 
-def left_open(m: Measurement) -> list[str]:
+def left_open(m: Measurement, structure: bool = True) -> list[str]:
     """The sentences that stand in front of everything that was made from these points: that there
-    are too few, and about what none of them speaks."""
-    said = [text for text in (too_few(m), untold(m)) if text]
+    are too few, and about what of a `structure` none of them speaks."""
+    said = [text for text in (too_few(m), untold(m) if structure else "") if text]
     return [f"{text[0].upper()}{text[1:]}." for text in said]
 
 
 def sentence(tool: Tool, m: Measurement) -> str:
     """All of this in one sentence; "" if nothing is missing."""
-    said = [text for text in (too_few(m), untold(m)) if text]
-    if not said:
+    text = ", and ".join(text for text in (too_few(m), untold(m)) if text)
+    if not text:
         return ""
-    text = ", and ".join(said)
     return f"{text[0].upper()}{text[1:]}; {measure(tool, m)}."

@@ -127,7 +127,7 @@ def _written(points: Sequence[Point], order: str) -> list[set[int]]:
     for p in points:
         how: Mapping[str, Scalar] = dict(p.parameters)
         size = how.get("chunk", how.get("bs"))
-        if size is None or _order(p.procedure, how) != order or how.get("direct") is False:
+        if size is None or order_written(p) != order or how.get("direct") is False:
             continue
         rest = (item for item in how.items() if item[0] not in (
             "chunk", "bs", "size", "offset", "file", "bytes", "job", "unit", "start", "stride"))
@@ -135,17 +135,17 @@ def _written(points: Sequence[Point], order: str) -> list[set[int]]:
     return list(found.values())
 
 
-def _order(procedure: str, how: Mapping[str, Scalar]) -> str:
-    """"sequential" or "random" for writes; "" for everything else."""
-    if procedure == "flashbench-open-au":
+def order_written(p: Point) -> str:
+    """"sequential" or "random" for writes whose order counts; "" for everything else."""
+    how = dict(p.parameters)
+    if p.procedure == "flashbench-open-au":
         return "random" if how["random"] else "sequential"
-    if procedure in ("flashbench-find-fat", "seq-write"):
-        return "sequential"
-    if procedure == "iozone":
+    if p.procedure == "iozone":
         return _IOZONE.get(str(how["test"]), "")
-    if how.get("op") != "write":
-        return ""
-    return "sequential" if procedure == "dd" else str(how.get("pattern", ""))
+    if p.procedure in ("flashbench-find-fat", "seq-write"):
+        return "sequential"
+    return "" if how.get("op") != "write" else \
+        "sequential" if p.procedure == "dd" else str(how.get("pattern", ""))
 
 
 def _both_orders(points: Sequence[Point]) -> bool:

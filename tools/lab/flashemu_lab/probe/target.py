@@ -54,20 +54,14 @@ class Marks:
         self._words[:sectors, 0] = self.run
         self._words[:sectors, 1] = self._steps[:sectors] + np.uint64(offset)
 
-    def address(self, data: bytes | bytearray | memoryview) -> int | None:
-        """For which address a sector was written by this run; None if it was not."""
+    def seen(self, data: bytes | bytearray | memoryview) -> int | str:
+        """What a sector has: the address for which this run has written it, "zeros", "ones" (all
+        bits) or "other"."""
         run, address = struct.unpack_from("<QQ", data)
-        return int(address) if run == self.run else None
-
-
-def _seen(marks: Marks, data: bytes | bytearray | memoryview) -> int | str:
-    """What a sector has: the address for which this run has written it, "zeros", "ones" (all bits)
-    or "other"."""
-    found = marks.address(data)
-    if found is not None:
-        return found
-    sector = bytes(data[:_SECTOR])
-    return "zeros" if not any(sector) else "ones" if sector == b"\xff" * _SECTOR else "other"
+        if run == self.run:
+            return int(address)
+        sector = bytes(data[:_SECTOR])
+        return "zeros" if not any(sector) else "ones" if sector == b"\xff" * _SECTOR else "other"
 
 
 class Target(Protocol):
@@ -87,6 +81,8 @@ class Target(Protocol):
     serial: str
     host: str
     can_trim: bool
+    _marks: Marks
+    _read: bytearray | memoryview   # what was read last
 
     def read(self, offset: int, length: int) -> None:
         """OSError if the device cannot, or does not answer for `SILENCE_S`."""
@@ -94,9 +90,16 @@ class Target(Protocol):
     def look(self, offset: int, length: int) -> int | str:
         """A read, and what its first sector has: an address (what this run has written for it),
         "zeros", "ones" or "other"."""
+        self.read(offset, length)
+        return self._marks.seen(self._read)
 
     def write(self, offset: int, length: int) -> None:
         """Writes marked noise; OSError as for a read."""
+        self._marks.stamp(offset, length)
+        self._put(offset, length)
+
+    def _put(self, offset: int, length: int) -> None:
+        """Writes what is marked for this address."""
 
     def flush(self) -> bool:
         """What was written is safe; nothing, and False, if the device has no such command."""
@@ -121,7 +124,7 @@ _CURES = {
 }
 
 
-class BlockTarget:
+class BlockTarget(Target):
     """A block device, with O_DIRECT.  With `writable` it is opened for this program alone."""
 
     def __init__(self, path: str, writable: bool) -> None:
@@ -146,14 +149,6 @@ class BlockTarget:
     def read(self, offset: int, length: int) -> None:
         if os.preadv(self._fd, [self._read[:length]], offset) != length:
             raise OSError(errno.EIO, "the device ends early")
-
-    def look(self, offset: int, length: int) -> int | str:
-        self.read(offset, length)
-        return _seen(self._marks, self._read)
-
-    def write(self, offset: int, length: int) -> None:
-        self._marks.stamp(offset, length)
-        self._put(offset, length)
 
     def _put(self, offset: int, length: int) -> None:
         if os.pwritev(self._fd, [self._view[:length]], offset) != length:
@@ -181,7 +176,7 @@ class BlockTarget:
         os.close(self._fd)
 
 
-class NbdTarget:
+class NbdTarget(Target):
     """A server, through libnbd."""
 
     def __init__(self, uri: str, writable: bool) -> None:
@@ -209,12 +204,7 @@ class NbdTarget:
     def read(self, offset: int, length: int) -> None:
         self._whole(self._handle.aio_pread, self._part(False, length), offset)
 
-    def look(self, offset: int, length: int) -> int | str:
-        self.read(offset, length)
-        return _seen(self._marks, self._read)
-
-    def write(self, offset: int, length: int) -> None:
-        self._marks.stamp(offset, length)
+    def _put(self, offset: int, length: int) -> None:
         self._whole(self._handle.aio_pwrite, self._part(True, length), offset)
 
     def flush(self) -> bool:

@@ -28,7 +28,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from statistics import median
-from typing import Mapping, Sequence
+from typing import Sequence
 
 from ...measurement.schema import Point, Scalar, each
 from ...runs.program import Tool
@@ -260,19 +260,14 @@ def trim(capacity: int) -> Test:
 
 # --- what follows ---
 
-def _series_of(points: Sequence[Point], **wanted: Scalar) -> list[Mapping[str, Scalar]]:
-    """Parameters and `ns` of the points of `request` that have these parameters."""
-    return [{**how, "ns": ns} for how, ns in each(points, "request", **wanted)]
-
-
 def scattered_times(points: Sequence[Point]) -> dict[int, tuple[float, float | None]]:
     """For each size of `scattered`: ns of a write at a multiple of it, and of one between."""
     whole: dict[int, float] = {}
     between: dict[int, float] = {}
-    for how in _series_of(points, op="write", count=_PLACES):
+    for how, ns in each(points, "request", op="write", count=_PLACES):
         bs, start = int(how["bs"]), int(how["start"]) % _MIB - _INSIDE
         if start in (0, bs // 2) and int(how["stride"]) >= _MIB:
-            (between if start else whole)[bs] = float(how["ns"])
+            (between if start else whole)[bs] = ns
     return {bs: (ns, between.get(bs)) for bs, ns in sorted(whole.items())}
 
 
@@ -300,8 +295,8 @@ def wide_granule_from(points: Sequence[Point]) -> int | None:
     more than equal writes differ by, and than the shift seems to cost for larger ones."""
     equal: dict[int, list[float]] = {}
     shifted: dict[int, float] = {}
-    for how in _series_of(points, op="write", count=_WIDE_PLACES):
-        granule, ns = int(how["bs"]) // 4, float(how["ns"])
+    for how, ns in each(points, "request", op="write", count=_WIDE_PLACES):
+        granule = int(how["bs"]) // 4
         if int(how["stride"]) % _WIDE_STEP == 0 and int(how["start"]) % (4 * granule):
             shifted[granule] = ns
         elif int(how["stride"]) % _WIDE_STEP == 0:
@@ -338,9 +333,9 @@ def small_write_from(points: Sequence[Point]) -> int | None:
 def small_write_behind(points: Sequence[Point], merge: float) -> int | None:
     """The same by `scattered_behind`: for twice the size most writes cost a merge of `merge` ns.
     The largest step counts, because larger writes may cost more merges."""
-    every = _series_of(points)
-    sums = {int(one["bs"]): sum(float(how["ns"]) * int(how["count"]) for how in (one, push))
-            for one, push in zip(every, every[1:])
+    every = list(each(points, "request"))
+    sums = {int(one["bs"]): ns * int(one["count"]) + pushed_ns * int(push["count"])
+            for (one, ns), (push, pushed_ns) in zip(every, every[1:])
             if one["op"] == "write" and one["count"] == _PUSHED_PLACES
             and push["bs"] == one["bs"] == push["stride"]}
     steps = {bs: sums[2 * bs] / ns for bs, ns in sums.items()
@@ -350,10 +345,11 @@ def small_write_behind(points: Sequence[Point], merge: float) -> int | None:
 
 def fat_gain(points: Sequence[Point]) -> float | None:
     """How many times as quick small writes are in the first unit as in the middle."""
-    found = _series_of(points, op="write", bs=_SMALL, count=32)
-    found = [how for how in found if int(how["stride"]) < _MIB and "flush" not in how]
-    at = next((i for i, how in enumerate(found) if how["start"] == 0), len(found))
-    return float(found[at + 1]["ns"]) / float(found[at]["ns"]) if at + 1 < len(found) else None
+    found = [(how["start"], ns) for how, ns in each(points, "request", op="write", bs=_SMALL,
+                                                    count=32)
+             if int(how["stride"]) < _MIB and "flush" not in how]
+    return next((middle / first for (start, first), (_, middle) in zip(found, found[1:])
+                 if start == 0), None)
 
 
 def zone_from(points: Sequence[Point]) -> list[int]:
@@ -451,13 +447,10 @@ def is_burst(p: Point) -> bool:
 
 def flush_cost(points: Sequence[Point]) -> tuple[float, float] | None:
     """ns of a small write, and of one with a flush behind; they are next to each other."""
-    small = [how for how in _series_of(points, op="write", bs=_SMALL, stride=_SMALL, count=32)
-             if int(how["start"]) > 0]
-    for one in (how for how in small if how.get("flush")):
-        for other in (how for how in small if "flush" not in how):
-            if abs(int(one["start"]) - int(other["start"])) == 32 * _SMALL:
-                return float(other["ns"]), float(one["ns"])
-    return None
+    small = [(int(how["start"]), bool(how.get("flush")), ns) for how, ns in each(
+        points, "request", op="write", bs=_SMALL, stride=_SMALL, count=32) if int(how["start"]) > 0]
+    return next(((without, ns) for start, flush, ns in small for other, too, without in small
+                 if flush and not too and abs(start - other) == 32 * _SMALL), None)
 
 
 def flush_matters(points: Sequence[Point]) -> bool:
@@ -477,9 +470,9 @@ def writes_behind(points: Sequence[Point]) -> bool:
 
 def depth_times(points: Sequence[Point], op: str) -> dict[int, float]:
     """ns of a request by how many are in flight."""
-    found = _series_of(points, op=op, count=128)
     bs = _SMALL if op == "read" else 64 * _KIB
-    return {int(how.get("depth", 1)): float(how["ns"]) for how in found if how["bs"] == bs}
+    return {int(how.get("depth", 1)): ns
+            for how, ns in each(points, "request", op=op, count=128, bs=bs)}
 
 
 def depth_from(points: Sequence[Point], op: str) -> tuple[int, float] | None:
@@ -496,9 +489,10 @@ def depth_from(points: Sequence[Point], op: str) -> tuple[int, float] | None:
 
 def rest_gain(points: Sequence[Point]) -> float | None:
     """How many times as quick scattered writes are after a rest as without one."""
-    found = _series_of(points, op="write", bs=16 * _KIB, count=128, stride=_ODD * 64 * _KIB)
-    without = [float(how["ns"]) for how in found if "idle" not in how]
-    rested = [float(how["ns"]) for how in found if "idle" in how]
+    found = list(each(points, "request", op="write", bs=16 * _KIB, count=128,
+                      stride=_ODD * 64 * _KIB))
+    without, rested = ([ns for how, ns in found if ("idle" in how) == idle]
+                       for idle in (False, True))
     return without[-1] / rested[-1] if without and rested else None
 
 
@@ -524,8 +518,8 @@ def recovered_from(points: Sequence[Point]) -> list[tuple[int, float]]:
 
 def trim_gain(points: Sequence[Point]) -> float | None:
     """How many times as quick scattered writes are after TRIM of everything as before."""
-    found = [float(how["ns"]) for how in _series_of(points, op="write", bs=16 * _KIB, count=128,
-                                                    stride=_ODD * 48 * _KIB)]
+    found = [ns for _, ns in each(points, "request", op="write", bs=16 * _KIB, count=128,
+                                  stride=_ODD * 48 * _KIB)]
     return found[0] / found[-1] if len(found) > 1 else None
 
 

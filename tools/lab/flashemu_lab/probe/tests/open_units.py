@@ -84,15 +84,11 @@ def passes(unit: int, units: int, in_random_order: bool, bs: int, before: int, f
     if few and in_random_order:
         draft.add("write", bs, others, stride, few, seen=seen)
     draft.add("write", bs, others + few * stride, stride, count, seen=seen)
-    if few:
-        for n in _PUSHED[in_random_order]:
-            first = place(first, units, unit, capacity, in_random_order)
-            _visit(draft, unit, units, in_random_order, bs, first, n, seen)
-            first += units
-        return draft.test(name, merges=6 * units + few + count)
-    first = place(first, units, unit, capacity, in_random_order)
-    _visit(draft, unit, units, in_random_order, bs, first, 3, seen)
-    return draft.test(name, merges=2 * units + count)
+    for n in _PUSHED[in_random_order] if few else (len(_IN_ORDER),):
+        first = place(first, units, unit, capacity, in_random_order)
+        _visit(draft, unit, units, in_random_order, bs, first, n, seen)
+        first += units
+    return draft.test(name, merges=(6 if few else 2) * units + few + count)
 
 
 def _visit(draft: Draft, unit: int, units: int, in_random_order: bool, bs: int, first: int,

@@ -29,10 +29,11 @@ from typing import Iterable, Sequence
 
 from ...measurement.schema import Point
 from . import merge_cost, unit_crossings
-from .structure import Draft, Seen, Test
+from .structure import Draft, OUTRIGHT, Seen, Test
 
 _KIB = 1 << 10
 _COUNT = 16         # pairs of a test
+_PUSHED = 32        # at most, where they are pushed out together
 _LEAST = 64 * _KIB
 # The largest page that there may be, if it is not known: a unit's first page opens it otherwise.
 _PAGE = 32 * _KIB
@@ -83,11 +84,15 @@ def windows(size: int, capacity: int, count: int) -> list[int]:
 
 
 def test(size: int, capacity: int, bs: int, from_ends: int, seen: Seen) -> Test:
-    """Pairs in windows of this size, all over the device."""
+    """Pairs in windows of this size, all over the device; if they are only seen when more data push
+    them out, all of them together."""
+    starts = windows(size, capacity, min(_PUSHED, capacity // size) if seen.push else _COUNT)
     draft = Draft(capacity)
-    for start in windows(size, capacity, _COUNT):
-        draft.add("write", bs, start + from_ends, size - 2 * from_ends, 2, seen=seen, middle=True)
-    return draft.test(f"pairs in {size // _KIB} KiB", merges=2 * _COUNT)
+    for start in starts:
+        draft.add("write", bs, start + from_ends, size - 2 * from_ends, 2,
+                  seen=OUTRIGHT if seen.push and start != starts[-1] else seen,
+                  middle=not seen.push)
+    return draft.test(f"pairs in {size // _KIB} KiB", merges=2 * len(starts))
 
 
 def pair_from(p: Point, ns: float) -> Pair | None:
@@ -158,9 +163,19 @@ def next_sizes(points: Sequence[Point], capacity: int, from_ends: int) -> list[i
     sizes = [size for size in unit_sizes(capacity) if size >= 4 * from_ends]
     if not tried:
         return [size for size in sizes if size & (size - 1) == 0]
-    ranked = _ranked(*_two_units(pairs(points)), sizes)
+    return possible(_ranked(*_two_units(pairs(points)), sizes), _DOUBT, tried)
+
+
+def possible(ranked: Sequence[tuple[float, int]], doubt: float, tried: set[int]) -> list[int]:
+    """The units that are ranked so near to the best one that they may be, without those that were
+    tried."""
     return [unit for against, unit in ranked
-            if against <= ranked[0][0] + _DOUBT and unit not in tried]
+            if against <= ranked[0][0] + doubt and unit not in tried]
+
+
+def surest(ranked: Sequence[tuple[float, int]]) -> int | None:
+    """The unit that is ranked before all others."""
+    return ranked[0][1] if len(ranked) == 1 or ranked and ranked[1][0] > ranked[0][0] else None
 
 
 def unit_from(points: Sequence[Point]) -> int | None:
@@ -170,8 +185,8 @@ def unit_from(points: Sequence[Point]) -> int | None:
     if not measured:
         return None
     two, others = _two_units(measured)
-    ranked = _ranked(two, others, sorted({p.size for p in measured}))
-    if not ranked or len(ranked) > 1 and ranked[1][0] == ranked[0][0]:
+    unit = surest(_ranked(two, others, sorted({p.size for p in measured})))
+    if unit is None:
         return None
     merge = median(p.ns for p in two) - median(p.ns for p in others)
-    return ranked[0][1] if merge > ranked[0][1] * merge_cost.copy_ns(points) else None
+    return unit if merge > unit * merge_cost.copy_ns(points) else None

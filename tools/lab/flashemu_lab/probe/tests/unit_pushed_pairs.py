@@ -24,11 +24,9 @@ from typing import Sequence
 
 from ...measurement.schema import Point
 from . import merge_cost, unit_pairs
-from .structure import Draft, OUTRIGHT, Seen, Test
 from .unit_pairs import Pair
 
-_KIB = 1 << 10
-_COUNT = 32         # pairs of a test, at most
+_COUNT = 32         # pairs of a test of large windows
 _LEAST_COUNT = 8
 _LARGER = (64 << 20, 128 << 20)     # windows
 _EXPLAINS = 0.9     # the share of the squares that a unit has to explain
@@ -50,17 +48,6 @@ class Sum:
     pairs: tuple[Pair, ...]
     ns: float
     push: int
-
-
-def test(size: int, capacity: int, bs: int, from_ends: int, seen: Seen) -> Test:
-    """Pairs in windows of this size, all over the device, and a push."""
-    count = min(_COUNT, capacity // size)
-    draft = Draft(capacity)
-    starts = unit_pairs.windows(size, capacity, count)
-    for start in starts:
-        draft.add("write", bs, start + from_ends, size - 2 * from_ends, 2,
-                  seen=seen if start == starts[-1] else OUTRIGHT)
-    return draft.test(f"pairs in {size // _KIB} KiB", merges=2 * count)
 
 
 def sums(points: Sequence[Point]) -> list[Sum]:
@@ -146,15 +133,11 @@ def next_sizes(points: Sequence[Point], capacity: int, from_ends: int) -> list[i
                                             if size * _COUNT <= capacity)]
                 if size & (size - 1) == 0]
     ranked = _ranked(measured, tuple(sizes))
-    return [unit for against, unit in ranked
-            if against <= ranked[0][0] + _DOUBT and unit not in tried]
+    return unit_pairs.possible(ranked, _DOUBT, tried)
 
 
 def unit_from(points: Sequence[Point]) -> int | None:
     """The allocation unit: of the sizes that were tried, the one that explains the sums best; None
     if the pairs do not tell it."""
     measured = tuple(sums(points))
-    ranked = _ranked(measured, tuple(sorted({s.size for s in measured})))
-    if not ranked or len(ranked) > 1 and ranked[1][0] <= ranked[0][0]:
-        return None
-    return ranked[0][1]
+    return unit_pairs.surest(_ranked(measured, tuple(sorted({s.size for s in measured}))))
