@@ -5,6 +5,7 @@
 import gzip
 import json
 import os
+import re
 from pathlib import Path
 
 from flashemu_lab_bench import FLASHEMU, TOP, good, good_json, read, write
