@@ -10,6 +10,7 @@ import contextlib
 import os
 import pty
 import re
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -21,10 +22,13 @@ from flashemu_server import HANG_S, has_all, need, need_attached, run, skip
 from flashemu_tool import TOOL, bad
 
 
+SCRIPTS = os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../tools/vm")
+
+
 class Stick:
     """flashemu serve in a folder of its own, which must be empty again afterwards."""
 
-    def __init__(self, *words, profile="ideal", **more):
+    def __init__(self, *words, profile="ideal", env={}, **more):
         self.folder = tempfile.mkdtemp(prefix="fe")
         self.ours, theirs = pty.openpty() if more.pop("terminal", False) else (None, None)
         argv = [TOOL, "serve", profile, "clock=virtual", "size=64M", *words]
@@ -33,14 +37,15 @@ class Stick:
         self.process = subprocess.Popen(
             argv, stdin=theirs or subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, text=True, start_new_session=True, **more,
-            env=dict(os.environ, TMPDIR=self.folder), cwd=self.folder,
+            env=dict(os.environ, TMPDIR=self.folder, **env), cwd=self.folder,
             preexec_fn=(lambda: os.close(os.open(os.ttyname(0), os.O_RDWR))) if theirs else None)
         if theirs:
             os.close(theirs)
         self.text = ""
         for line in self.process.stdout:
             self.text += line
-            if "what it does" in line or "writes an image" in line and "--each-client" in words:
+            if "what it does" in line or "writes an image" in line and "--each-client" in words \
+                    or "begun" in line:
                 break
 
     def mine(self):
@@ -197,6 +202,30 @@ def test_mount():
     stick = Stick("--mount", ".")
     assert stick.process.wait() == 2 and "is not empty" in stick.text, stick.text
     stick.nothing_is_left()
+
+
+def test_the_small_machine_ends_with_all_that_it_does():
+    """The first time it makes what it boots from, which a script stands for here, with a program that
+    takes long."""
+    with tempfile.TemporaryDirectory(prefix="fe") as scripts:
+        for name in "stick", "tidy.sh", "serve", "on-host":
+            shutil.copy(os.path.join(SCRIPTS, name), scripts)
+        with open(os.path.join(scripts, "run"), "w") as f:
+            f.write("#!/bin/sh\nsleep 9999 & echo begun; sleep 9999; wait\n")
+        os.chmod(f.name, 0o755)
+        for how, parent in (("Ctrl-C", False), (signal.SIGKILL, False), (signal.SIGKILL, True)):
+            stick = Stick("--vm", env={"FLASHEMU_SCRIPTS": scripts}, shell=parent)
+            assert "begun" in stick.text, stick.text
+            stick.end(how)
+        without = os.path.join(scripts, "bin")
+        os.mkdir(without)
+        for name in os.listdir("/usr/bin"):
+            if name != "socat":
+                os.symlink(os.path.join("/usr/bin", name), os.path.join(without, name))
+        stick = Stick("--vm", env={"FLASHEMU_SCRIPTS": scripts, "PATH": without})
+        assert stick.process.wait(timeout=HANG_S) == 2, stick.text
+        assert stick.text.splitlines()[-1] == "flashemu: serve: --vm takes socat (package socat)", stick.text
+        stick.nothing_is_left()
 
 
 def test_attach():
