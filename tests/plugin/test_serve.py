@@ -12,6 +12,7 @@ import pty
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -184,7 +185,11 @@ def test_a_port():
     stick = Stick("--port", str(port))
     assert client("nbd://127.0.0.1:%d/" % port).get_size() == 64 << 20
     assert ":%d/'" % port in stick.text
+    bad("--port %d: another server listens there" % port, "serve", "ideal", "--port", str(port))
     assert stick.end("Ctrl-C") == 0
+    with socket.create_server(("127.0.0.1", 0)) as other:  # with IPv4 alone
+        port = other.getsockname()[1]
+        bad("--port %d: another server listens there" % port, "serve", "ideal", "--port", str(port))
 
 
 def test_mount():
@@ -226,6 +231,23 @@ def test_the_small_machine_ends_with_all_that_it_does():
         assert stick.process.wait(timeout=HANG_S) == 2, stick.text
         assert stick.text.splitlines()[-1] == "flashemu: serve: --vm takes socat (package socat)", stick.text
         stick.nothing_is_left()
+
+
+def test_no_room():
+    """A full disk is one line; the server cannot say where it is, and nobody waits for it."""
+    if os.geteuid() != 0 or not shutil.which("unshare"):
+        return
+    script = 'mount -t tmpfs -o size=8k none "$0" && head -c 8192 /dev/zero >"$0/full"; exec "$@"'
+    for way in [], ["--mount", "/mnt"], ["--port", "21999"]:
+        with tempfile.TemporaryDirectory(prefix="fe") as folder:
+            done = subprocess.run(
+                ["unshare", "--mount", "--propagation", "private", "sh", "-c",
+                 script, folder, TOOL, "serve", "ideal", "clock=virtual", *way],
+                env=dict(os.environ, TMPDIR=folder), capture_output=True, text=True, timeout=HANG_S)
+            if "unshare failed" in done.stderr or "mount:" in done.stderr:
+                return
+            assert (done.returncode, done.stdout) == (2, ""), done
+            assert done.stderr == "flashemu: serve: there is no room left in %s\n" % folder, done
 
 
 def test_attach():
