@@ -291,6 +291,16 @@ def writes(*lines):
     return f"{sys.executable} {os.path.abspath('writes.py')}"
 
 
+def test_any_folder_for_what_is_temporary():
+    """A work gets a URI, in which not all letters of a path stand for themselves."""
+    run_ = writes("h.pwrite(bytes(4096), 0)", "h.flush()")
+    folder = os.path.abspath("a,b c'd#e%41f?g&h=\u00fc")
+    os.makedirs(folder, exist_ok=True)
+    good("crash", *DEVICE, "--run", run_, "--check", "true", "--second", "0", "-o", "out",
+         env={"TMPDIR": folder})
+    assert os.listdir(folder) == []
+
+
 def test_a_work_that_never_flushes():
     run_ = writes("for i in range(20): h.pwrite(bytes([i + 1]) * 4096, i * 4096)")
     words = ("crash", *DEVICE, "--run", run_, "--check", "true", "--second", "0", "-o", "out")

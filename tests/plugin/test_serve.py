@@ -30,7 +30,7 @@ class Stick:
     """flashemu serve in a folder of its own, which must be empty again afterwards."""
 
     def __init__(self, *words, profile="ideal", env={}, **more):
-        self.folder = tempfile.mkdtemp(prefix="fe")
+        self.folder = tempfile.mkdtemp(prefix="fe%41") # URIs of the sockets say %2541
         self.ours, theirs = pty.openpty() if more.pop("terminal", False) else (None, None)
         argv = [TOOL, "serve", profile, "clock=virtual", "size=64M", *words]
         if more.pop("shell", False):

@@ -30,6 +30,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import IO, Iterator
+from urllib.parse import quote
 
 from ..core.errors import LabError
 from ..core.files import make_folder, write_whole
@@ -165,7 +166,7 @@ def _serving(words: list[str], place: Path, errors: IO[str]) -> Iterator[str]:
             if process.poll() is not None:
                 raise fail()
             time.sleep(0.001)
-        yield f"nbd+unix:///?socket={place / 'nbd'}"
+        yield f"nbd+unix:///?socket={quote(str(place / 'nbd'))}"
         process.terminate()
         if process.wait() != 0 or _is_full(said_in(errors)):
             raise fail()
