@@ -6,7 +6,7 @@
 #
 # An END is a lie of faults.lie, or one from which nothing comes back, so it is the last of a server:
 #
-#   read-only, full, slow   with faults.spare_blocks=0 and this as faults.end_of_life: all blocks fail
+#   read-only, full, slow   with faults.spare_blocks=0 and this as faults.end_of_life: blocks fail
 #   never-ready             with faults.power_cut=dead:100%: power is cut and does not come back
 #   disconnect              the device leaves the bus, and is plugged in again before it is mounted anew
 #
@@ -14,10 +14,12 @@
 # ones overwritten, and the filesystem and each file are synced.  With `cut` power fails behind that, with `trim` a
 # file is removed and fstrim runs before.  Then it is mounted anew.  It prints for each
 #
-#   FILESYSTEM END[+cut|+trim] write=ok|failed busy=MS mount=ok|failed old=N new=N errors=N fsck=ok|CODE
+#   FILESYSTEM END[+cut|+trim] write=ok|failed busy=MS mount=ok|ro|failed old=N new=N kept=N errors=N
+#       fsck=ok|CODE
 #
 # where `busy` is for how long the device was at work for those writes, `old` and `new` are how many of
-# eight files have what was written last, and `errors` how many lines of the kernel's log speak of errors.
+# eight files have what was written last, `kept` how many of the old ones are as they were before, and
+# `errors` how many lines of the kernel's log speak of errors.
 set -euo pipefail
 export LC_ALL=C
 
@@ -34,18 +36,24 @@ order() {
 busy() { ctl "$CTL_PORT" '{"cmd":"stats"}' | json busy_ns; }
 lie() { order "{\"cmd\":\"set\",\"args\":[\"faults.lie\",\"$1\"]}"; }
 
-# Each block fails, as far as the chip has blocks: the reply to the first one behind it is no.
+# wear_out [N]: so many blocks fail, or all that the chip has: behind the last one the reply is no.  One
+# connection for all, because each takes a while.
 wear_out() {
-    local block=0
-    while ctl "$CTL_PORT" "{\"cmd\":\"mark-bad\",\"args\":[\"$block\"]}" | grep -q '"ok":true'; do
-        block=$((block + 1))
+    local block=0 reply fd
+    exec {fd}<>"/dev/tcp/$(host_of "$CTL_PORT")/$CTL_PORT"
+    while [ $block -lt "${1:-1000000}" ]; do
+        printf '{"cmd":"mark-bad","args":["%d"]}\n' $block >&"$fd"
+        IFS= read -r -t 60 reply <&"$fd"
+        case $reply in *'"ok":true'*) block=$((block + 1)) ;; *) break ;; esac
     done
+    exec {fd}>&-
     [ $block -gt 0 ] || fail "no block could be made bad"
 }
 
 begin() {
     case $1 in
-    read-only | full | slow) wear_out ;;
+    read-only | full) wear_out 1 ;;
+    slow) wear_out ;;
     never-ready)
         order '{"cmd":"power-cut"}'
         ! ctl "$CTL_PORT" '{"cmd":"power-on"}' | grep -q '"ok":true' || fail "it is ready" ;;
@@ -100,7 +108,7 @@ errors() { dmesg | grep -ciE 'error|corrupt|fail|invalid|bad ' || :; }
 
 # one FILESYSTEM END [trim|cut]
 one() {
-    local fs=$1 write=ok mount=ok old=- new=- fsck=ok before what=${3-} busy
+    local fs=$1 write=ok mount=ok old=- new=- kept=- fsck=ok before what=${3-} busy
     lie none
     make_fs "$fs" || fail "mkfs $fs"
     mount -t "$fs" "$dev" /mnt
@@ -123,14 +131,15 @@ one() {
     [ "$2" != disconnect ] || order '{"cmd":"connect"}'
     echo 3 >/proc/sys/vm/drop_caches
     blockdev --flushbufs "$dev" || :
-    if timeout 60 mount -t "$fs" "$dev" /mnt 2>/dev/null; then
-        old=$(right old 2 2>/dev/null) new=$(right new 1 2>/dev/null)
+    timeout 60 mount -t "$fs" "$dev" /mnt 2>/dev/null ||
+        { mount=ro; timeout 60 mount -r -t "$fs" "$dev" /mnt 2>/dev/null; } || mount=failed
+    if [ $mount != failed ]; then
+        old=$(right old 2 2>/dev/null) new=$(right new 1 2>/dev/null) kept=$(right old 1 2>/dev/null)
         umount /mnt 2>/dev/null || umount -l /mnt
-    else
-        mount=failed
     fi
     timeout 60 bash -c "dev=$dev; $(declare -f check_fs); check_fs $fs" || fsck=$?
-    echo "$fs $2${what:++$what} write=$write busy=$busy mount=$mount old=$old new=$new errors=$(($(errors) - before)) fsck=$fsck"
+    echo "$fs $2${what:++$what} write=$write busy=$busy mount=$mount old=$old new=$new kept=$kept" \
+        "errors=$(($(errors) - before)) fsck=$fsck"
 }
 
 fs=${1:-ext4}

@@ -82,6 +82,8 @@ def _spoken_date(line: str) -> Clock | None:
 
 def between(clocks: Sequence[Clock | None], apart: float, name: str) -> float:
     """Seconds between the first and the last reading, by their clocks or as given."""
+    if apart > _FARTHEST:
+        raise LabError(f"{name}: --apart {apart:g}s: allowed: up to 20y")
     if None in clocks or len({c[0] for c in clocks if c}) > 1:
         if not apart:
             raise LabError(f"{name}: the readings do not say how much time lies between them; "

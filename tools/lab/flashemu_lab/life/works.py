@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,8 +29,12 @@ from .reading import Reading, between
 
 # A trace that is shorter says nothing about years by itself.
 LEAST_SECONDS = 3600.0
+_NO_TRACE = "not the first line of a known trace format"
 # Where the partition of a recording begins, in sectors, unless the operand says it: at 4 MiB.
 START = 8192
+_PAUSE = 10**18  # ns, the longest pause of a pattern
+# How old an eMMC may be that says anything, in seconds.
+_YOUNGEST, _OLDEST = DAY, 50 * 365.25 * DAY
 _SEGMENT = 4096  # sectors that f2fs aligns itself to
 
 
@@ -99,7 +104,8 @@ class Work:
         size = max(512, round(self.size / 512) * 512) if self.size < 4096 else \
             round(min(self.size, room / 4) / 4096) * 4096
         rate = self.per_day / DAY
-        think = f",think={round(size / rate * 1e9)}ns" if rate and not self.on_chip else ""
+        pause = min(_PAUSE, round(size / rate * 1e9)) if rate else 0
+        think = f",think={pause}ns" if pause and not self.on_chip else ""
         room = room // size * size
         order = f"gen:sequential,op=write,bs={size},size={room},count=100M{think}"
         if self.on_chip:
@@ -151,7 +157,7 @@ def _one(tool: Tool, word: str, text: str, told: Told) -> Work:
     if name in shipped():
         return _shipped(name, word, told)
     amount = re.fullmatch(r"(?:(host|chip)\s*[:=])?(.*?)(?:/d(?:ay)?)?", word, re.DOTALL)
-    if amount and (amount[1] or re.match(r"\s*\d", word)) and not Path(word).exists():
+    if amount and (amount[1] or re.match(r"\s*\d", word)) and not os.path.exists(word):
         return _amount(word, amount[1] or "host", in_bytes(amount[2]))
     if text:
         return _of_text(word, text, told)
@@ -159,7 +165,7 @@ def _one(tool: Tool, word: str, text: str, told: Told) -> Work:
 
 
 def _amount(word: str, where: str, size: float | None) -> Work:
-    if not size:
+    if not size or size < 1:
         raise LabError(f"{word}: allowed: host=SIZE or chip=SIZE, the bytes of a day, such as "
                        "500MB or 2G, or a file that exists")
     shape = Number("shape of the requests", "64 KiB in order, again and again in 1 GiB",
@@ -195,6 +201,8 @@ def _of_registers(texts: Sequence[tuple[str, str]], told: Told) -> Work:
         if not told.age:
             raise LabError(f"{name}: says how much of its life is used up, and not since when; "
                            "--age TIME says it, or a second reading with --apart TIME")
+        if not _YOUNGEST <= told.age <= _OLDEST:
+            raise LabError(f"{name}: --age {told.age:g}s: allowed: 1d to 50y")
         return Work(name, "what the device has done so far", health=last, age=told.age,
                     takes=("age",))
     if told.age:
@@ -360,12 +368,19 @@ def _per_day(word: str, options: dict[str, str]) -> float:
 
 def _trace(tool: Tool, word: str, told: Told) -> Work:
     """A trace: what it has written, over how long."""
-    if not word or not Path(word).exists():
+    if not word or not os.path.exists(word):
         names = list(shipped())
         raise LabError(f"{word or repr(word)}: there is no such file, and no work of this name; "
                        f"allowed: {', '.join(names)}, rec:RECORDING, gen:PATTERN, host=SIZE or "
                        f"chip=SIZE{meant(word, names)}")
-    first, last, written, end = _span(tool.ask("trace", word))
+    try:
+        text = tool.ask("trace", word)
+    except LabError as e:
+        if _NO_TRACE not in str(e):
+            raise
+        raise LabError(f"{word}: is no trace of a format that flashemu reads, and not what "
+                       "/proc/diskstats, iostat, sar -d or mmc extcsd read prints") from e
+    first, last, written, end = _span(text)
     if not written:
         raise LabError(f"{word}: has no writes, so nothing wears")
     length = (last - first) / 1e9
