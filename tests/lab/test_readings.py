@@ -3,15 +3,17 @@
 """Units, numbers and lines of what benchmarks print, with a value of its own for each number."""
 
 import json
+from types import SimpleNamespace
 
 from flashemu_lab_bench import FLASHEMU  # noqa: F401
 from flashemu_script import run
 
 from flashemu_lab.core.errors import LabError
 from flashemu_lab.core.toml_lines import Lines
-from flashemu_lab.experiment import replay_accuracy
+from flashemu_lab.experiment import choice, replay_accuracy
 from flashemu_lab.measurement import schema, tables, text
 from flashemu_lab.measurement.importing import read_log
+from flashemu_lab.measurement.readers import fio_terse
 from flashemu_lab.measurement.schema import make_point
 
 
@@ -151,6 +153,42 @@ def test_typed_figures():
     for unit, factor in (("ns", 1), ("us", 1e3), ("s", 1e9)):
         text = TYPED.replace("7,ms", "7," + unit)
         assert tables.read_table(text, "t.csv", "")[0][2].value == 7 * factor
+
+
+def test_typed_figures_in_a_page():
+    """Another table of the page has one of the columns, and is none of figures."""
+    page = "# A page\n\n| unit | what |\n|---|---|\n| ms | a thousandth of a second |\n\n" + "".join(
+        f"| {line.replace(',', ' | ')} |\n" for line in
+        ("program,op,block,value,unit", "atto,write,8K,3,MB/s"))
+    found, _, _ = tables.read_table(page, "t.md", "")
+    assert [(p.procedure, p.value) for p in found] == [("load", 3e6)], found
+
+
+def test_where_dd_begins_and_ends():
+    """A heading counts seek in blocks.  A line of progress a second before the end is not the end."""
+    done = "104857600 bytes (105 MB, 100 MiB) copied, 10 s, 10.5 MB/s\n"
+    found, = points(f"==== Linear write speed (dd, 4M block, seek 10) ====\n{done.replace('10 s', '10.25 s')}")
+    assert how(found, "op", "bs", "offset") == ("write", 4 << 20, 40 << 20)
+    one, = points("$ dd if=/dev/zero of=/dev/sdb bs=1M count=100 oflag=direct status=progress\n"
+                  "104857600 bytes (105 MB, 100 MiB) copied, 9 s, 11.7 MB/s\n"
+                  "100+0 records in\n100+0 records out\n" + done)
+    assert one.value == 10485760.0, one
+
+
+def test_the_size_behind_rounded_numbers():
+    """101 requests of 4 KiB: 404 KiB, just below 100 a second, in just below 1010 ms."""
+    assert fio_terse._size(404, 99, 1009) == 4096
+    assert fio_terse._size(404, 9, 1009) == 0, "several fit"
+
+
+def test_margins_of_replays():
+    """What replays are off multiplies; a threshold of 60 % is more."""
+    two = SimpleNamespace(levels=("ext4", "vfat"), given=lambda level: {"filesystem": level})
+    table = SimpleNamespace(experiment=SimpleNamespace(factor=lambda name: two), replay={
+        "filesystems": {"ext4": {"largest": 0.5}, "vfat": {"largest": 0.2}}})
+    for threshold, want in (("10%", 1.8), ("60%", 2.5)):
+        margin = choice._margin(table, {"factor": "x", "threshold": threshold})
+        assert abs(margin("ext4", "vfat") - want) < 1e-9, (threshold, margin("ext4", "vfat"))
 
 
 def message(function, *arguments):
