@@ -120,9 +120,8 @@ int against_run(struct against *a, const struct fe_profile *profile, uint64_t se
  * 1 ns or 1 byte/s at least. */
 double against_sum(const struct against *a);
 
-/* Answers each line of `in`, an object in JSON, with a line on standard output, as flashemu(1)
- * says: one set of changes to the profile `name`, its points and its bound.  Returns an exit
- * code. */
+/* Answers each line of `in`, an object in JSON, with a line on standard output, as flashemu-verify(1)
+ * says: one set of changes to the profile `name`, its points and its bound.  Returns an exit code. */
 int against_sets(struct against *a, const char *name, FILE *in, uint64_t seed);
 
 /* (measured / published - 1) in percent; only for a measured point. */

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Recordings: what a kernel's filesystem asked of a device for some work.
 
-A recording is a file NAME.trace.gz: a trace in the text format of flashemu(1) with times of 0, and
-with the host's think times, whose first comments say where it comes from and what is in it.
+A recording is a file NAME.trace.gz: a trace in the text format of flashemu-trace(5), with times of
+0 and with the host's think times.  Its first comments say where it comes from and what is in it.
 
     # flashemu trace 1
     # filesystem: vfat                      recorded by: kernel, tools, mkfs, mount, work, limit,
@@ -150,7 +150,7 @@ def shipped_folder() -> Path:
 
 
 def folders() -> list[Path]:
-    """Where recordings are looked up, the first one first; as in flashemu(1)."""
+    """Where recordings are looked up, the first one first; as in flashemu-replay(1)."""
     told = [Path(word) for word in os.environ.get("FLASHEMU_RECORDINGS", "").split(":") if word]
     return [*told, user_folder(), shipped_folder()]
 
@@ -204,7 +204,7 @@ def limits(recording: Recording) -> tuple[int, ...]:
 
 def _nearest(files: dict[str, Path], longest: int) -> Path:
     """The file whose limit is nearest to `longest` by ratio; the larger one of two that are as
-    near.  The files are in the order of LIMITS, as in flashemu(1)."""
+    near.  The files are in the order of LIMITS, as in flashemu-replay(1)."""
     if not longest or len(files) == 1:
         return next(iter(files.values()))
 
