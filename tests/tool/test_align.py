@@ -122,7 +122,7 @@ def test_picture():
 def test_bad_input():
     bad("align: expected PROFILE; flashemu profiles", "align")
     bad("nothing", "align", "nothing")
-    for start in ["", "x", "1M,,2M", "1.3s", "4Ms"]:
+    for start in [",", "x", "1M,,2M", "1.3s", "4Ms"]:
         bad("expected a size such as 4M", "align", "ideal", "--start", start)
     bad("--start 63: is not a whole number of the device's sectors of 512 bytes", "align", "ideal",
         "--start", "63")

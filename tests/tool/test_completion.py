@@ -54,9 +54,9 @@ def test_commands():
 
 def test_options_of_every_command_are_those_of_its_help():
     for name in commands():
-        told = set(re.findall(r"^  (?:-\w, )?(--[a-z-]+)", good(name, "--help"), re.M))
+        parsed = set(re.findall(r"^(--[\w-]+)", good(name, "--complete"), re.M))
         listed = set(offered(name, "x", "-"))
-        assert "--help" in listed and told <= listed, (name, told - listed)
+        assert {"--help", "--quiet", "--version"} <= listed == parsed, (name, parsed ^ listed)
 
 
 def test_profiles_and_keys():
@@ -68,7 +68,11 @@ def test_profiles_and_keys():
     assert offered("replay", "ideal,gen") == ["ideal,generic32m"]
     assert offered("replay", "ideal", "x", "--vary", "nand.tR") == ["nand.tR="]
     sections = {key.split(".")[0] for key in keys}
-    assert set(offered("help", "")) == set(keys) | sections | set(commands()) | set(profiles)
+    strategies = next(o for o in good_json("help", "--json") if o["key"] == "ftl.type")["allowed"]
+    assert set(offered("help", "")) == (set(keys) | sections | set(commands()) | set(profiles) |
+                                        set(strategies.split(", ")) | {"all"})
+    for topic in set(offered("help", "")) - set(keys):
+        good("help", topic)
     assert offered("help", "transcend8") == ["transcend8g"]
     assert offered("verify", "ideal", "flashbench-") == [
         p["name"] for p in good_json("verify", "--list", "--json")
@@ -131,6 +135,15 @@ echo 'sync=flush|none             With file: whether flushed data survive the ho
     assert told("flashemu", "profile=ideal", "spin=") == ["auto", "off"]
     assert told("flashemu", "profile=ideal", "ftl.type=pa") == ["page"]
     assert told("flashemu", "profile=ideal", "cl") == ["clock="]
+    write("one.data", "")
+    assert told("flashemu", "ideal", "trace-data=on") == ["one.data"]
+
+    def served(*words):  # the same parameters stand behind the profile
+        return offered("serve", *words, ask="PATH=$PWD:$PATH\n" + ASK)
+
+    assert served("") == good("profiles").split()
+    assert served("ideal", "cl") == ["clock="] and served("ideal", "clock=v") == ["virtual"]
+    assert served("ideal", "ftl.type=pa") == ["page"]
     assert told("memory", "profile=") == []
 
 

@@ -242,6 +242,10 @@ def test_ids_of_something_else():
     mine = cuts("one", device)["recording"]
     for other in (("seed=2",), ("nand.tPROG=301us",), ("--timed",)):
         assert cuts("one", device, *other)["recording"] != mine, other
+    assert cuts("one", device, "--seed", "2")["recording"] == cuts("one", device, "seed=2")["recording"]
+    for name, words in (("seed", ("seed=2", "seed=2")), ("option --seed", ("--seed", "2", "--seed", "2")),
+                        ("seed", ("--seed", "2", "seed=2")), ("size", ("size=64K", "size=64K"))):
+        bad(name, "cuts", device[0], "one", *words)
     for wrong in ("x:1:end", mine, mine + ":1", mine + ":1:0", mine + ":1:0:3", mine + ":1:end:0:1:2",
                   mine + ":1:0:1:end", mine + ":-1:end"):
         bad("ids begin with " + mine, "cuts", device[0], "one", *device[1:], "--state", wrong, "-o", "i")

@@ -284,6 +284,22 @@ def test_one_thing_has_one_name_and_its_older_ones():
         "show", write("mine.ini", text))
 
 
+def test_an_option_with_a_value_is_given_once():
+    """By whichever of its names; a flag says the same twice, and --vary is made to come again."""
+    for words in (("verify", "ideal", "--seed", "1", "--seed=1"), ("top", "s", "--count", "1", "--count", "1"),
+                  ("align", "ideal", "-o", "a", "--output", "b"), ("align", "ideal", "-o", "a", "--svg", "b"),
+                  ("gen", "random", "--to", "text", "--format", "text"),
+                  ("replay", "ideal", "gen:random,count=1", "--record", "a", "--trace=a"),
+                  ("trace", "x", "--from-device", "a", "--from_device", "b")):
+        bad("given twice, allowed once", *words)
+    assert not os.path.exists("a") and not os.path.exists("b")
+    for words in (("replay", "ideal", "gen:random,count=1", "-o", ""), ("show", ""), ("verify", "ideal", "--against="),
+                  ("trace", "--", ""), ("report", "x", "--title", "")):
+        bad("is empty", *words)
+    assert good("check", "--json", "--json", write("once.ini", good("show", "ideal")))
+    assert "2" in good("replay", "ssd-page", "gen:random,count=1", "--vary", "ftl.op=7%,9%", "--vary", "seed=1")
+
+
 def test_help_has_every_key_of_a_profile():
     table = {o["key"]: o for o in good_json("help", "--json")}
     text = good("help", "all")

@@ -233,8 +233,9 @@ def test_mistakes():
     refused("seed is also given by itself", "ideal", one, "--vary", "seed=1", "seed=2")
     refused("size is also given by itself", "ideal", one, "--vary", "size=1G", "size=2G")
     refused("'x' is not a number", "ideal", one, "--vary", "seed=1,x")
-    refused("more than 100000 combinations", "ideal", one, *("--vary=seed=" + ",".join(["1"] * 400),
-            "--vary=size=" + ",".join(["1G"] * 400)))
+    refused("more than 100000 combinations", "ideal", one, *("--vary=%s=" % key + ",".join(
+        form % n for n in range(1, 401)) for key, form in (("seed", "%d"), ("size", "%dM"))))
+    refused("--vary ftl.op=7%,9%,7%: 7% is given twice", "ssd-page", one, "--vary", "ftl.op=7%,9%,7%")
     refused("more than 16 times", "ideal", one, *["--vary=seed=1"] * 17)
     refused("has an empty name", "ideal,,ssd-page", one)
     refused("--jobs 0", "ideal", one, "--jobs", "0")

@@ -52,6 +52,7 @@ def test_gen_mistakes():
     bad("no option 'foo'", "gen", "random", "--foo", "1")
     bad("expected bs=a size", "gen", "random", "--bs", "4 K")
     bad("expected bs=a size", "gen", "random", "--bs", "4K\n")
+    bad("--patterns takes no argument 'random'", "gen", "random", "--patterns")
     bad("given twice", "gen", "random", "--bs", "4K", "--bs", "4K")
     bad("format 'csv'", "gen", "random", "--format", "csv")
     bad("--capacity", "gen", "random", "--capacity", "x")

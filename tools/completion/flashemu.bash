@@ -15,8 +15,8 @@
 #   flashemu help --json           keys, with what is allowed for each
 #   nbdkit flashemu --help         the parameters of the server
 #
-# zsh and fish ask this file, so they offer the same.  What it knows is how to complete a KIND of word: PROFILE, FORMAT, KEY, FILE ...  A kind
-# that it does not know is left to the user.
+# zsh and fish ask this file, so they offer the same.  What it knows is how to complete a KIND of
+# word: PROFILE, FORMAT, KEY, FILE ...  A kind that it does not know is left to the user.
 #
 # bash divides a line at "=" and ":", so ftl.type=pa comes as three words.  Here they are one word
 # again: words, cword and cur are the line as its author sees it, and $gone is what bash has of cur
@@ -182,12 +182,20 @@ _flashemu_kind()
             sed -n '/Commands:/,/--/s/^  \([a-z][a-z-]*\).*/\1/p')"
         ;;
     KEY) _flashemu_words "$(_flashemu_keys)" ;;
-    TOPIC) # a key, a section, a command or a profile
-        _flashemu_words "$(_flashemu_keys; _flashemu_keys | sed 's/\..*//' | uniq
+    TOPIC) # a key, a section, a strategy, a command or a profile
+        _flashemu_words "all $(_flashemu_keys; _flashemu_keys | sed 's/\..*//' | uniq
+            _flashemu_values ftl.type
             "$tool" --complete 2>/dev/null | sed -n 's/^\([a-z]\+\) .*/\1/p'
             "$tool" profiles 2>/dev/null)"
         ;;
-    KEY=VALUE) _flashemu_assignment '' ;;
+    KEY=VALUE)
+        if [[ ${words[1]} == serve ]]; then # which also takes the parameters of the server
+            plugin=flashemu
+            _flashemu_nbdkit_parameter
+        else
+            _flashemu_assignment ''
+        fi
+        ;;
     ARG) # of a server's command
         case ${operands[1]}:${#operands[@]} in
         get:2) _flashemu_words "$(_flashemu_keys) time-scale transport-overhead clock" ;;
@@ -220,7 +228,7 @@ _flashemu_operand()
 
 _flashemu()
 {
-    local tool=$1 cur gone line name kind
+    local tool=$1 cur gone line name kind plugin
     local -a words usage=() operands=()
     local -A kinds=()
     local -i i cword
@@ -281,7 +289,7 @@ _flashemu_nbdkit_parameter()
         _flashemu_files
         ;;
     *.*=*) _flashemu_assignment '' ;;
-    file=* | control=* | trace=*) _flashemu_files ;;
+    file=* | control=* | trace=* | trace-data=*) _flashemu_files ;;
     *=*)
         word=${cur%%=*}= # of its values those that stand for themselves, such as auto
         _flashemu_words "$(_flashemu_parameters | sed -n "s/^$word//p" | tr '|' '\n' |

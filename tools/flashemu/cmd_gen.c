@@ -134,7 +134,6 @@ int cmd_gen(int argc, char **argv)
         {"output=FILE", 'o', NULL, &target.path},
         {"force", 0, &output_force, NULL},
         {"to=FORMAT", 0, NULL, &target.format},
-        {"to=FORMAT", 0, NULL, &target.format},
         {"format=FORMAT", 0, NULL, &target.format}, /* its older name */
         {"device", 0, NULL, &target.device}, {"lossy", 0, &target.lossy, NULL},
         {"capacity", 0, NULL, &capacity},    {"sector", 0, NULL, &sector},
@@ -148,7 +147,9 @@ int cmd_gen(int argc, char **argv)
 
     if (!tool_parse(&args, &argc, argv, &code))
         goto done;
-    if (patterns && argc == 1) {
+    if (patterns && argc > 1) {
+        code = tool_error("gen: --patterns takes no argument '%s'; --options is about one pattern", argv[1]);
+    } else if (patterns) {
         code = print_patterns(NULL);
     } else if (argc != 2) {
         code = tool_error("gen: expected one PATTERN; flashemu gen --patterns lists them");

@@ -533,7 +533,7 @@ int cmd_help(int argc, char **argv)
     if (!tool_parse(&args, &argc, argv, &code))
         return code;
     if (argc > 2)
-        return tool_error("help: takes one option, not also '%s'", argv[2]);
+        return tool_error("help: takes one topic, not also '%s'", argv[2]);
     const char *key = argc > 1 ? argv[1] : NULL;
     if (as_json)
         return help_json(key);

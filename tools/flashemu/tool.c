@@ -13,6 +13,7 @@
 #include "obs/origin_json.h"
 #include "obs/stats_json.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -180,10 +181,21 @@ static void print_options(const struct tool_option *options)
     puts("--quiet\n--version\n--help");
 }
 
-static int keep_value(const char *command, const struct tool_option *o, const char *value)
+/* Keeps a value.  *given has a bit for each option that was given, by any of its names: a second value
+ * would replace the first one, and nobody would see it. */
+static int keep_value(const struct tool_args *args, const char *command, const struct tool_option *o,
+                      const char *value, uint64_t *given)
 {
     uint32_t i = 0;
+    size_t first = 0;
 
+    while (args->options[first].value != o->value)
+        first++;
+    assert(first < 64);
+    if (!may_come_again(o) && *given >> first & 1)
+        return tool_error("%s: option --%.*s: given twice, allowed once", command,
+                          (int)name_length(o), o->name);
+    *given |= 1ULL << first;
     while (may_come_again(o) && i < TOOL_MAX_WORDS && o->value[i])
         i++;
     if (i == TOOL_MAX_WORDS)
@@ -214,7 +226,7 @@ static int refuse_option(const struct tool_args *args, const char *command, cons
 }
 
 /* Takes the option that starts at argv[*i], and moves *i to its last word. */
-static int take_option(const struct tool_args *args, int argc, char **argv, int *i)
+static int take_option(const struct tool_args *args, int argc, char **argv, int *i, uint64_t *given)
 {
     char *word = argv[*i], *name = word + (word[1] == '-' ? 2 : 1);
     size_t len = strcspn(name, "=");
@@ -241,8 +253,10 @@ static int take_option(const struct tool_args *args, int argc, char **argv, int 
     if (!inline_value && *i + 1 >= argc)
         return tool_error("%s: option %s needs a value", argv[0], word);
     char *value = inline_value ? name + len + 1 : argv[++*i];
+    if (*value == '\0')
+        return tool_error("%s: option %.*s: is empty", argv[0], (int)(name - word + (ptrdiff_t)len), word);
     if (o)
-        return keep_value(argv[0], o, value);
+        return keep_value(args, argv[0], o, value, given);
     name[len] = '\0';
     return args->other(args->ctx, name, value);
 }
@@ -251,11 +265,16 @@ bool tool_parse(const struct tool_args *args, int *argc, char **argv, int *ret_c
 {
     int n = 1;
     bool operands_only = false;
+    uint64_t given = 0;
 
     for (int i = 1; i < *argc; i++) {
         char *word = argv[i];
         /* no option begins with a digit; whoever takes the number says what is wrong with it */
         bool is_number = word[0] == '-' && word[1] >= '0' && word[1] <= '9';
+        if (word[0] == '\0') { /* as of a variable of the shell that is not set */
+            *ret_code = tool_error("%s: argument %d is empty", argv[0], i);
+            return false;
+        }
         if (operands_only || is_number || word[0] != '-' || word[1] == '\0') {
             argv[n++] = word;
         } else if (strcmp(word, "--") == 0) {
@@ -277,7 +296,7 @@ bool tool_parse(const struct tool_args *args, int *argc, char **argv, int *ret_c
             *ret_code = tool_finish(TOOL_OK);
             return false;
         } else {
-            *ret_code = take_option(args, *argc, argv, &i);
+            *ret_code = take_option(args, *argc, argv, &i, &given);
             if (*ret_code != TOOL_OK)
                 return false;
         }

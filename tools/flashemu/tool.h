@@ -108,7 +108,9 @@ struct tool_args {
     const char *help; /* printed by --help, -h */
 };
 
-/* Separates options from operands; "--" ends the options, and "-" is an operand.  Returns true with
+/* Separates options from operands; "--" ends the options, and "-" is an operand.  An option with a
+ * value may be given once, by any of its names, unless its KIND ends in "...".  No word and no value
+ * may be empty.  Returns true with
  * the operands in argv[1] to argv[*argc - 1].  Returns false if the command is finished: *ret_code
  * is its exit code (TOOL_OK after --help, --version and TOOL_COMPLETE). */
 bool tool_parse(const struct tool_args *args, int *argc, char **argv, int *ret_code);

@@ -33,11 +33,13 @@ static const char cuts_help[] =
     "  --state ID           writes one state to the image -o FILE\n"
     "  -o, --output FILE    the image of --state\n"
     "  --force              replaces FILE whatever it is, except an input\n"
+    "  --seed N             of the device's randomness, and of what becomes of several operations (1)\n"
     "  --jobs N             processes (one for each processor)\n"
     "  --json               prints the numbers as JSON\n";
 
 struct cuts_command {
-    const char *profile, *trace, *data, *cuts, *second, *behind, *subsets, *states, *state, *output, *jobs_text;
+    const char *profile, *trace, *data, *cuts, *second, *behind, *subsets, *states, *state, *output, *jobs_text,
+        *seed;
     const char **overrides;
     uint32_t n_overrides;
     char *capacity;
@@ -274,9 +276,13 @@ static int run(struct cuts_command *c)
 static int take_word(struct cuts_command *c, const char *word)
 {
     const char *eq = strchr(word, '='), *dot = strchr(word, '.');
-    if (strncmp(word, "seed=", 5) == 0)
-        return tool_number("seed", word + 5, 0, UINT64_MAX, &c->device.seed) ? TOOL_OK : TOOL_USAGE;
-    if (strncmp(word, "size=", 5) == 0 && !c->capacity) {
+    if (strncmp(word, "seed=", 5) == 0) {
+        if (c->seed)
+            return tool_error("cuts: seed is given twice");
+        c->seed = word + 5;
+    } else if (strncmp(word, "size=", 5) == 0) {
+        if (c->capacity)
+            return tool_error("cuts: size is given twice");
         if (asprintf(&c->capacity, "device.capacity=%s", word + 5) < 0)
             return tool_error("out of memory");
         c->overrides[c->n_overrides++] = c->capacity;
@@ -302,6 +308,7 @@ static bool take_numbers(struct cuts_command *c)
             tool_number("--cuts", c->cuts, 1, UINT32_MAX, &c->wanted)) &&
            (!c->second || tool_number("--second", c->second, 0, UINT32_MAX, &c->n_second)) &&
            (!c->behind || tool_number("--behind", c->behind, 0, UINT32_MAX, &c->n_behind)) &&
+           (!c->seed || tool_number("seed", c->seed, 0, UINT64_MAX, &c->device.seed)) &&
            (!c->subsets || tool_number("--subsets", c->subsets, 0, UINT32_MAX / 2, &c->n_subsets)) &&
            (!c->jobs_text || tool_number("--jobs", c->jobs_text, 1, CUTS_MAX_JOBS, &c->jobs));
 }
@@ -318,6 +325,7 @@ int cmd_cuts(int argc, char **argv)
         {"subsets", 0, NULL, &c.subsets},
         {"states=FILE", 0, NULL, &c.states},
         {"state", 0, NULL, &c.state},
+        {"seed", 0, NULL, &c.seed},
         {"output=FILE", 'o', NULL, &c.output},
         {"force", 0, &output_force, NULL},
         {"jobs", 0, NULL, &c.jobs_text},
@@ -330,8 +338,6 @@ int cmd_cuts(int argc, char **argv)
         return code;
     if (argc < 3)
         return tool_error("cuts: expected PROFILE and TRACE");
-    if (!take_numbers(&c))
-        return TOOL_USAGE;
     if (!c.state != !c.output || (c.state && (c.states || c.behind || c.subsets)))
         return tool_error("cuts: --state ID needs -o IMAGE, and neither goes with --states, --behind or "
                           "--subsets");
@@ -344,6 +350,8 @@ int cmd_cuts(int argc, char **argv)
         code = take_word(&c, argv[i]);
     if (code == TOOL_OK && !c.trace)
         code = tool_error("cuts: which trace?");
+    if (code == TOOL_OK && !take_numbers(&c))
+        code = TOOL_USAGE;
     if (code == TOOL_OK)
         code = run(&c);
     free(c.overrides);

@@ -39,6 +39,16 @@ static void cut(char *text, const char **levels)
     }
 }
 
+/* A level that stands there twice, or NULL. */
+static const char *doubled(const char *const *levels, uint32_t n)
+{
+    for (uint32_t i = 1; i < n; i++)
+        for (uint32_t k = 0; k < i; k++)
+            if (strcmp(levels[i], levels[k]) == 0)
+                return levels[i];
+    return NULL;
+}
+
 int vary_parse(struct vary *v, const char *text, struct fe_err *err)
 {
     const char *equals = strchr(text, '=');
@@ -59,8 +69,10 @@ int vary_parse(struct vary *v, const char *text, struct fe_err *err)
     const char **levels = calloc(n, sizeof *levels);
     if (copy && levels)
         cut(copy, levels);
-    int code = copy && levels ? vary_add(v, copy, levels, n, err)
-                              : fe_err_nomem(err, "what is varied", len + n * sizeof *levels);
+    const char *twice = copy && levels && n <= VARY_MAX_RUNS ? doubled(levels, n) : NULL;
+    int code = !copy || !levels ? fe_err_nomem(err, "what is varied", len + n * sizeof *levels)
+               : twice          ? fe_err_set(err, EINVAL, "--vary %.200s: %.80s is given twice", text, twice)
+                                : vary_add(v, copy, levels, n, err);
     free(levels);
     if (code < 0)
         free(copy);
