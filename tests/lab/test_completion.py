@@ -192,9 +192,25 @@ def test_the_command_line_loads_little():
 def test_names_of_options():
     """- and _ are the same in them; what is no option stays as it is."""
     known = completion.commands(build_parser())
-    life = _parsed(known["life"], ["camera", "--per_day", "1G", "--per_day=2G", "a_b=1"])
-    assert life.per_day == 2 << 30 and life.words == ["camera", "a_b=1"]
+    for words in (["--per_day", "2G"], ["--per_day=2G"]):
+        life = _parsed(known["life"], ["camera", *words, "a_b=1"])
+        assert life.per_day == 2 << 30 and life.words == ["camera", "a_b=1"]
     assert _parsed(known["job"], ["--on", "x", "--", "--per_day"]).command_behind == ["--per_day"]
+
+
+def test_an_option_with_a_value_is_given_once_and_is_something():
+    """By whichever of its names; what is made to come again may."""
+    for words in (["run", "waf", "--jobs", "1", "--jobs=1"], ["life", "camera", "-o", "a", "--output", "b"],
+                  ["advise", "ideal", "--ensemble_seed", "1", "--ensemble-seed", "1"]):
+        code, out, err = lab(*words)
+        assert code == 2 and out == "" and err.count("\n") == 1, (words, err)
+        assert "given twice, allowed once" in err and not os.path.exists("a"), (words, err)
+    for words in (["run", "waf", "-o", ""], ["show", "waf", "--store="], ["fit", " ", "-o", "x.ini"],
+                  ["sweep", "ideal", "ftl.op=1%,2%", "gen:random", "--warmup", ""]):
+        code, out, err = lab(*words)
+        assert code == 2 and out == "" and err.count("\n") == 1 and "is empty" in err, (words, err)
+    parse = completion.commands(build_parser())["life"].parse_args
+    assert parse(["camera", "--card", "ideal", "--card", "ssd-page"]).card == ["ideal", "ssd-page"]
 
 
 def test_every_command_is_performed_by_a_function():
@@ -219,7 +235,8 @@ def test_what_was_meant():
                         (["xyzzy"], ") (try")):
         code, out, err = lab(*words)
         assert code == 2 and out == "" and err.count("\n") == 1 and want in err, (words, err)
-    assert good("-V") == good("--version") == good("advise", "-V") == good("run", "--version")
+    assert good("-V") == good("--version") == good("advise", "-V") == good("run", "--version") == good(
+        "fit", "m.json", "-V")
 
 
 def test_ctrl_c_while_modules_are_loaded():

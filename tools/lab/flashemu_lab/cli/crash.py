@@ -182,7 +182,7 @@ def _record(arguments: argparse.Namespace) -> int:
         write_whole(arguments.output / "index.html", broken.to_overview(all_judged))
     unjudged = [name for name, one in told.items() if one.code == 2]
     if unjudged and not any(one.code == 1 for one in told.values()):
-        why = "the check could not tell of any state" if told[unjudged[0]].judged.verdicts else \
+        why = "the check could judge no state" if told[unjudged[0]].judged.verdicts else \
             "no state is left to judge"
         raise LabError(f"{unjudged[0]}: {why}" if len(works) > 1 else why)
     return max(one.code % 2 for one in told.values())
@@ -342,7 +342,7 @@ def _again(arguments: argparse.Namespace) -> int:
         why = "" if word == "kept" else f", {told.reason()}"
         print(f"{arguments.state}: {word}{why}")
     if word == "unknown":
-        raise LabError(f"{arguments.state}: the check could not tell")
+        raise LabError(f"{arguments.state}: the check could not judge it")
     return int(word == "broken")
 
 

@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import Callable, Sequence
 
 from ..core import progress, signals, streams
+from ..core.errors import LabError
 from . import outputs
 from .completion import commands, complete
 from .parser import build_parser
@@ -36,13 +37,6 @@ def performer(command: str) -> Callable[[argparse.Namespace], int]:
     return found
 
 
-def _version() -> int:
-    from ..runs.program import Tool
-
-    print(f"flashemu-lab {Tool().version}")
-    return 0
-
-
 def _spelt(parser: argparse.ArgumentParser, word: str) -> str:
     """A word, with - for _ in the name of an option."""
     name, is_, value = word.partition("=")
@@ -62,19 +56,28 @@ def _parsed(parser: argparse.ArgumentParser, argv: Sequence[str]) -> argparse.Na
     return arguments
 
 
+def _refuse_empty(argv: Sequence[str]) -> None:
+    """LabError if a word or a value is empty, as that of a shell's variable that is not set.  As a
+    path it would be the folder in which one is, and as a name one that was not given."""
+    words = argv[:argv.index("--")] if "--" in argv else argv
+    for before, word in zip(["", *words], words):
+        if not word.strip():
+            raise LabError(f"argument {before}: is empty" if before.startswith("-") else
+                           "an argument is empty")
+        if word.startswith("--") and word.endswith("="):
+            raise LabError(f"argument {word[:-1]}: is empty")
+
+
 def _dispatch(argv: Sequence[str]) -> int:
     parser = build_parser()
     if "_ARGCOMPLETE" in os.environ:  # a shell asks
         complete(parser)
+    _refuse_empty(argv)
     known = commands(parser)
-    if argv and argv[0] in known and {"--version", "-V"} & set(argv[1:2]):
-        return _version()
     if argv and argv[0] in known:
         name, arguments = argv[0], _parsed(known[argv[0]], argv[1:])
     else:
         name, arguments = "", parser.parse_args(argv)
-    if not name and arguments.version:
-        return _version()
     if not name:
         parser.print_help()
         return 2

@@ -39,8 +39,38 @@ Add = Callable[[str, str], argparse.ArgumentParser]
 
 
 
+class _Once(argparse.Action):
+    """An option with a value: a second value would replace the first one."""
+
+    def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace,
+                 values: Any, option_string: str | None = None) -> None:
+        given: set[str] = namespace.__dict__.setdefault("_given", set())
+        if option_string:
+            if self.dest in given:
+                parser.error(f"argument {option_string}: given twice, allowed once")
+            given.add(self.dest)
+        setattr(namespace, self.dest, values)
+
+
+class _Version(argparse.Action):
+    """-V and --version, wherever they stand."""
+
+    def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace,
+                 values: Any, option_string: str | None = None) -> NoReturn:
+        from ..runs.program import Tool
+
+        print(f"flashemu-lab {Tool().version}")
+        sys.exit(0)
+
+
 class _Parser(argparse.ArgumentParser):
     """Wrong use is one line, as the C program says it."""
+
+    def __init__(self, *words: Any, **options: Any) -> None:
+        super().__init__(*words, **options)
+        for name in (None, "store"):
+            self.register("action", name, _Once)
+        self.add_argument("-V", "--version", action=_Version, nargs=0, help="print the version")
 
     def error(self, message: str) -> NoReturn:
         print(f"flashemu-lab: {message}{self._meant(message)} (try {self.prog} --help)",
@@ -111,16 +141,6 @@ def _cuts(text: str) -> int:
     return 0 if text == "all" else number(1)(text)
 
 
-class _Word(argparse.Action):
-    """Anything but nothing, which would mean that the option was not given; and once."""
-
-    def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace,
-                 values: Any, option_string: str | None = None) -> None:
-        if not values.strip():
-            parser.error(f"argument {option_string}: is empty")
-        if getattr(namespace, self.dest):
-            parser.error(f"argument {option_string}: given twice, allowed once")
-        setattr(namespace, self.dest, values)
 
 
 def _timeout(text: str) -> float:
@@ -168,7 +188,6 @@ def build_parser() -> argparse.ArgumentParser:
     """The parser of the whole command line; the completion walks it."""
     parser = _Parser(prog="flashemu-lab", description=_ABOUT, allow_abbrev=False,
                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("-V", "--version", action="store_true", help="print the version")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
 
     def add(name: str, about: str) -> argparse.ArgumentParser:
@@ -204,8 +223,9 @@ def _add_experiments(add: Add) -> None:
     c.add_argument("--json", action="store_true", help="print JSON")
     c = add("show", "what an experiment does, or what is in a recording, or a workload")
     c.add_argument("experiment", metavar="EXPERIMENT|RECORDING|WORKLOAD|FILE.toml")
-    c.add_argument("--json", action="store_true", help="print JSON, with the command of each run")
-    c.add_argument("--toml", action="store_true", help="print the file, to copy and change")
+    form = c.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print JSON, with the command of each run")
+    form.add_argument("--toml", action="store_true", help="print the file, to copy and change")
     c.add_argument("--store", metavar="FOLDER", type=Path, default=None,
                    help="where results are kept")
     c = add("run", "run an experiment, or what is missing of it")
@@ -290,9 +310,9 @@ def _add_crash(add: Add) -> None:
     c = add("crash", "cut the power under filesystems, in a virtual machine")
     c.add_argument("operands", metavar="PROFILE|KEY=VALUE", nargs="*",
                    help="devices, and keys that are set for all of them")
-    c.add_argument("--filesystem", metavar="NAME,...", action=_Word, default="",
+    c.add_argument("--filesystem", metavar="NAME,...", default="",
                    help="some cuts only; the older name of --fs")
-    c.add_argument("--workload", metavar="NAME,...", action=_Word, default="",
+    c.add_argument("--workload", metavar="NAME,...", default="",
                    help=f"some cuts only, under {', '.join(choices.WORKLOADS)} (files); --fs is "
                    f"then of {', '.join(choices.FILESYSTEMS)} ({choices.USUAL})")
     c.add_argument("--cuts", metavar="N|all", type=_cuts, default=0,
@@ -302,7 +322,7 @@ def _add_crash(add: Add) -> None:
                    help="of the cuts' places (1)")
     c.add_argument("--within", metavar="N", type=number(1), default=0,
                    help="with --workload: each cut is within this many writes to the device (300)")
-    c.add_argument("--size", metavar="SIZE", action=_Word, default="",
+    c.add_argument("--size", metavar="SIZE", default="",
                    help="use so much of a larger device (512M with --workload)")
     c.add_argument("--cut", metavar="ID", action="append", default=[],
                    help="do only this cut, by its id")
@@ -357,28 +377,28 @@ def _add_job(add: Add) -> None:
 
 def _add_own_crash(c: argparse.ArgumentParser) -> None:
     """The options of this way to crash."""
-    c.add_argument("--run", metavar="CMD", action=_Word, default="",
+    c.add_argument("--run", metavar="CMD", default="",
                    help="record this command, which finds the device in $FLASHEMU_URI, and cut the "
                    "power at every operation of the chip")
-    c.add_argument("--trace", metavar="FILE", action=_Word, default="",
+    c.add_argument("--trace", metavar="FILE", default="",
                    help="instead of --run: what was recorded elsewhere, a trace with data or a log "
                    "of dm-log-writes")
-    c.add_argument("--behind", metavar="MARK", action=_Word, default="",
+    c.add_argument("--behind", metavar="MARK", default="",
                    help="cut only behind the first mark with this text (all instants; with --fs "
                    "and without --trace, behind the mount)")
-    c.add_argument("--check", metavar="CMD", action=_Word, default="",
+    c.add_argument("--check", metavar="CMD", default="",
                    help="judge each state: 0 kept, 125 cannot tell, else broken")
-    c.add_argument("--fs", metavar="NAME,...", action=_Word, default="",
+    c.add_argument("--fs", metavar="NAME,...", default="",
                    help="record the work on each of these filesystems, in the virtual machine, and "
                    f"let a kernel judge each state: {', '.join(choices.RECORDED)}")
     c.add_argument("--mount", metavar="[FS:]OPTIONS", action="append", default=[],
                    help="with --fs: mount options, of one filesystem or of all")
     _add_kernel(c)
-    c.add_argument("--work", metavar="NAME", action=_Word, default="",
+    c.add_argument("--work", metavar="NAME", default="",
                    help="a work that comes with its check (files; without --fs: log)")
     c.add_argument("--file", metavar="PATH", action="append", default=[],
                    help="with --fs: a file or folder that the machine gets, in /root")
-    c.add_argument("--state", metavar="ID", action=_Word, default="",
+    c.add_argument("--state", metavar="ID", default="",
                    help="judge only this state again")
     c.add_argument("--second", metavar="N", type=number(0), default=8,
                    help="with --run: one cut of N is cut again while the device recovers (8)")
