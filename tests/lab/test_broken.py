@@ -60,14 +60,14 @@ def test_sentences():
         "Again: flashemu-lab crash --state r:1:1:0 -o out",
         "What has failed: the check in 1, the time in 1. In 1 of 2 of them the device has lost what was "
         "flushed: that is its own fault.",
-        "After 2 cuts the device does not come back, the first of them r:4:1:0.",
+        "After 2 cuts the device does not come back; the first is r:4:1:0.",
         "10 power cuts at 9 instants left 17 states: 4 differ in a byte, and 13 more only in what was promised by "
         "then.",
         "6 of them were judged, drawn by seed 11.",
         "As its profile says, 12 cuts killed the device.",
         "In 8 states there are sectors that cannot be read.",
-        "In 2 states, and that is no fault: the filesystem says that it was not unmounted.",
-        "The check could not tell of 3 states."]
+        "In 2 states the filesystem says that it was not unmounted, which is no fault.",
+        "The check could not judge 3 states."]
 
 
 def test_how_many_states_there_are():
@@ -86,7 +86,7 @@ def test_whose_fault_it_is():
     both = broken.sentences(judged(missing={"r:1:1:0": 3, "r:2:1:0": 512}))[3]
     assert "In 2 of 2 of them the device has lost" in both, both
     none = broken.sentences(judged(missing={"r:1:1:0": 0, "r:2:1:0": 0}))[3]
-    assert "The device has all that was flushed in each of them" in none, none
+    assert "In each of them the device has all that was flushed." in none, none
 
 
 def test_failures_as_json_and_junit():

@@ -99,7 +99,7 @@ def test_works_that_need_no_kernel():
                        for b in result["broken"]), result["broken"]
             assert {b["flushed_missing"] for b in result["broken"]} == {0}
             told = " ".join(result["conclusion"])
-            assert f"What has failed: the check in {len(result['broken'])}. The device has all that" in told
+            assert f"What has failed: the check in {len(result['broken'])}. In each of them the device has" in told
 
 
 def test_a_device_that_has_lost_what_was_flushed():
@@ -128,9 +128,9 @@ def test_what_no_device_is_asked_for():
     result = json.loads(read("out/results.json"))
     broken = result["any_device"]["broken"]
     assert broken and result["any_device"]["kept"] > 0 and result["broken"] == []
-    assert re.search(r"Without a device: 40 draws .* a promise is broken in %d of them, the first %s: "
+    assert re.search(r"For any device: 40 draws .* a promise is broken in %d of them, the first %s: "
                      % (len(broken), broken[0]["id"]), " ".join(result["conclusion"])), result["conclusion"]
-    assert "Without a device: any part of what was not flushed" in read("out/index.html")
+    assert "For any device: any part of what was not flushed" in read("out/index.html")
     code, out, err = lab("crash", "--state", broken[0]["id"], "-o", "out")
     assert code == 1 and out.startswith(broken[0]["id"] + ": broken, the check ended with exit code 1"), out
     assert lab(*words, "--strict")[0] == 1
@@ -304,7 +304,7 @@ def test_any_folder_for_what_is_temporary():
 def test_a_work_that_never_flushes():
     run_ = writes("for i in range(20): h.pwrite(bytes([i + 1]) * 4096, i * 4096)")
     words = ("crash", *DEVICE, "--run", run_, "--check", "true", "--second", "0", "-o", "out")
-    told = "The work has never flushed, and wrote nothing with FUA: the device owes nothing of it."
+    told = "The work never flushed and wrote nothing with FUA, so the device owes it nothing."
     assert told in good(*words).splitlines()
     writes("h.pwrite(bytes(4096), 0)", "h.flush()")
     assert told not in good(*words).splitlines()
@@ -317,7 +317,7 @@ def test_nothing_is_judged():
     dead = ("no state is left to judge", *DEVICE, "faults.power_cut=dead:100%", "--work", "log",
             "--second", "0", "--cuts", "12")
     none = ("--bisect needs a judge: --check CMD", *DEVICE, "--run", program("work"))
-    never = ("the check could not tell of any state", *DEVICE, "--work", "log", "--cuts", "9", "--second",
+    never = ("the check could judge no state", *DEVICE, "--work", "log", "--cuts", "9", "--second",
              "0", "--jobs", "1", "--check", "test ! -e asked || exit 125; touch asked")
     for told, *words in (dead, none, never):
         code, _, err = lab("crash", *words, "-o", "out", "--bisect")

@@ -67,7 +67,7 @@ def test_three_figures_are_no_profile():
                   ["refine", "intenso4g", "mine.json", "-o", "o.ini", "--quick"]):
         said = refused(*words)
         assert "3 figures that do not follow from each other are too little for a profile (at " \
-            "least 8), and no point speaks about the page, the allocation unit, " in said, said
+            "least 8), and no point shows the page, the allocation unit, " in said, said
         assert "`flashemu-lab probe /dev/sdX -o PROBED.json --destroy 8000000000`" in said
         assert "min on a slow stick" in said
         assert not any(map(os.path.exists, ("o.ini", "o.html", "mine.ini", "a")))
@@ -84,7 +84,7 @@ def test_eight_are_enough_and_seven_are_not():
             said.lower(), said
     # enough for a profile, and no reason for a start of partitions
     said = refused("advise", saved("eight.json", points[:8]), "--quick")
-    assert "no point speaks about the allocation unit" in said and "too little" not in said, said
+    assert "no point shows the allocation unit" in said and "too little" not in said, said
     assert "about another device; measure next: `flashemu-lab probe" in said
 
 
@@ -100,7 +100,7 @@ def test_reads_are_no_profile_however_many():
 def test_one_size_in_random_order():
     points = [fio("write", "random", 4 * KIB, 1e5 * n, n) for n in range(1, 10)]
     said = refused("advise", saved("one.json", points))
-    assert "no point speaks about the page, the allocation unit, whether writes" in said, said
+    assert "no point shows the page, the allocation unit, whether writes" in said, said
 
 
 def test_what_no_point_speaks_about_is_taken():
@@ -110,7 +110,7 @@ def test_what_no_point_speaks_about_is_taken():
     code, out, err = lab("fit", saved("ten.json", points), "-o", "ten.ini", "--budget", "60",
                          "--jobs", "2", "--anyway")
     lines = out.splitlines()
-    assert code in (0, 1) and lines[0].startswith("No point speaks about the allocation unit"), out
+    assert code in (0, 1) and lines[0].startswith("No point shows the allocation unit"), out
     assert lines[1].startswith("Taken from ") and ", not measured: the map (" in lines[1], lines
     name = lines[1].split()[2].rstrip(",")
     ini = read("ten.ini")
@@ -123,7 +123,7 @@ def test_what_no_point_speaks_about_is_taken():
         value = [line for line in given.splitlines() if line.startswith(f"{word} = ")]
         assert value and value[0] in show, (key, value)
     page = read("ten.html")
-    assert "not measured" in page and page.index("No point speaks") < page.index("median error")
+    assert "not measured" in page and page.index("No point shows") < page.index("median error")
     # and what was taken is no reason for a start
     code, text, _ = ended([FLASHEMU, "align", "./ten.ini"])
     assert code == 0 and text.startswith(f"Not measured, but taken from {name}: how writes are "
@@ -238,7 +238,7 @@ def test_open_units_that_no_point_speaks_about_have_a_source():
         one, m, "ftl.random_log") == ""
     # nothing but sizes was written: how many units are open nobody knows
     one, m = fitted(s, [fio("write", "random", bs, 1e6) for bs in SIZES])
-    assert fit_result.untold(one, m, "ftl.open_linear") == "no point speaks about it"
+    assert fit_result.untold(one, m, "ftl.open_linear") == "no point shows it"
 
 
 def test_sizes_beyond_and_at_the_ends_of_what_was_measured():

@@ -141,8 +141,8 @@ def test_what_a_check_could_not_tell_is_said():
         broken, found = judged(*codes)
         said = broken.sentences(found)
         assert said[0] == first, said
-        unknown = [line for line in said if "could not tell" in line]
-        assert unknown == ([f"The check could not tell of {'2 states' if codes[0] == 0 else '1 state'}."]
+        unknown = [line for line in said if "could not judge" in line]
+        assert unknown == ([f"The check could not judge {'2 states' if codes[0] == 0 else '1 state'}."]
                            if told else []), unknown
     assert "4:2" in said[2] and "(write of 1024 bytes at 1536)" in said[1] and "behind the mark 'half'" in said[1], said
 

@@ -106,27 +106,28 @@ def sentences(judged: Judged) -> list[str]:
         told.append(f"{len(judged.verdicts)} of them were judged, drawn by seed "
                     f"{judged.recording.work.seed}.")
     if n["failed"]:
-        told.insert(0, f"After {counted(n['failed'], 'cut')} the device does not come back, the "
-                       f"first of them {n['first_failed']}.")
+        told.insert(0, f"After {counted(n['failed'], 'cut')} the device does not come back; the "
+                       f"first is {n['first_failed']}.")
     if n["dead"]:
         told.append(f"As its profile says, {counted(n['dead'], 'cut')} killed the device.")
     if n["unreadable"]:
         told.append(f"In {counted(n['unreadable'], 'state')} there are sectors that cannot be "
                     "read.")
-    told += [f"In {counted(count, 'state')}, and that is no fault: {_NOTES.get(note, note)}."
+    told += [f"In {counted(count, 'state')} {_NOTES.get(note, note)}, which is no fault."
              for note, count in notes_of(judged).items()]
     told += _without_device(judged)
     requests, marks = read_trace(judged.recording.trace)
     if not any(r.op == "flush" or r.fua for r in requests):
-        told.append("The work has never flushed, and wrote nothing with FUA: the device owes "
-                    "nothing of it.")
+        told.append("The work never flushed and wrote nothing with FUA, so the device owes it "
+                    "nothing.")
     if not judged.verdicts:
         return told
     unknown = len(judged.of("unknown"))
     if unknown:
-        told.append(f"The check could not tell of {counted(unknown, 'state')}.")
+        told.append(f"The check could not judge {counted(unknown, 'state')}.")
     lied = [f"A promise is broken without a power cut: {judged.uncut}. On the same device without "
-            "its lie none is: what the host read of this one has misled it."] * bool(judged.uncut)
+            "its lie none is broken: what the host read from this device has misled it."
+            ] * bool(judged.uncut)
     if not judged.broken:
         kept = f"No promise is broken in {counted(len(judged.of('kept')), 'state')}."
         return [*lied, kept, *told]
@@ -150,13 +151,13 @@ def _left(n: Json) -> str:
 
 
 def _without_device(judged: Judged) -> list[str]:
-    """The heading of the states for which no device was asked."""
+    """What has come of the states for which no device was asked."""
     n, bad = len(judged.any_device), _broken_anywhere(judged)
     drawn = judged.found.numbers.get("subsets", 0)
     if not drawn:
         return []
-    head = (f"Without a device: {counted(drawn, 'draw')} of what may have arrived left "
-            f"{counted(judged.found.numbers['subset_cases'], 'other state')}")
+    head = (f"For any device: {counted(drawn, 'draw')} of the unflushed writes that have arrived "
+            f"left {counted(judged.found.numbers['subset_cases'], 'other state')}")
     if not n:
         return [head + "."]
     if not bad:
@@ -182,8 +183,8 @@ def _whose(judged: Judged) -> str:
                 "that is its own fault.")
     if judged.uncut:
         return ""
-    return ("The device has all that was flushed in each of them: what breaks is in what was not "
-            "flushed yet, and whoever writes it counts on an order that no flush asks for.")
+    return ("In each of them the device has all that was flushed. So the work counts on an order "
+            "of its writes for which no flush asks.")
 
 
 def to_text(judged: Judged) -> str:
@@ -356,7 +357,7 @@ def to_page(judged: Judged) -> str:
              for v in judged.broken])))
     device = " ".join([work.profile, *work.settings, f"seed={work.seed}"])
     if judged.any_device:
-        parts.append(html.part("fold", "Without a device: any part of what was not flushed", _table(
+        parts.append(html.part("fold", "For any device: any part of what was not flushed", _table(
             ["state", "where", "how the check ended", "the command that judges it again"],
             [[v.state.id, _place(v.state, requests, marks), v.reason(),
               command_of(judged.recording, v.state)] for v in _broken_anywhere(judged)])))

@@ -171,7 +171,7 @@ def untold(f: Fitted, m: Measurement, key: str) -> str:
     usual = _usual(f.structure, _member(key))
     if usual and not rows_in_order.shows_random_order(m.points):
         return f"nothing was written in random order, and {usual}"
-    return "no point speaks about it" if key in _OPEN and f.structure.strategy == "segment" else ""
+    return "no point shows it" if key in _OPEN and f.structure.strategy == "segment" else ""
 
 
 def _end_of(f: Fitted, m: Measurement, key: str) -> str:
@@ -327,7 +327,8 @@ def sentences(f: Fitted, m: Measurement) -> list[str]:
             f"{100 * GOOD_MEDIAN:.0f} % and at least {100 * GOOD_SHARE:.0f} % would be good.",
             structure_text(f.structure, lambda key: bool(untold(f, m, key)))]
     told += by_conversation(f)
-    told += [f"A fit of the times without {name} predicts that with {errors_text(e)}."
+    told += [f"Fitted again without {name}, the profile predicts what was left out with "
+             f"{errors_text(e)}."
              for name, e in f.held]
     unknown = [t.key for t in times_of(f.structure) if f.intervals.get(t.key) is None]
     if unknown:

@@ -145,7 +145,8 @@ def sentences(r: Related, m: Measurement) -> list[str]:
         told.append("What is left out, a quarter of the figures at a time, decides how much may "
                     "change: " + listed([f"{_CHOICES[what]} misses it by {100 * error:.1f} %"
                                          for what, error in r.rivals.items()]) + ".")
-    told += [f"A smaller search without {name} predicts that with {errors_text(e)}."
+    told += [f"Found by a smaller search without {name}, the profile predicts what was left out "
+             f"with {errors_text(e)}."
              for name, e in r.held]
     unknown = [t.key for t in r.card.times if r.intervals.get(t.key) is None and t.key in r.keys()]
     if unknown:

@@ -61,7 +61,7 @@ def first(p: Prediction) -> str:
                 f"{_interval(p)}, most likely {span(p.median)}")
     else:
         text = (f"{p.card.profile} lives {span(p.median)} under {p.work.name} "
-                f"(8 of 10 such cards {_interval(p)})")
+                f"(8 of 10 such cards live {_interval(p)})")
     return f"{text}{doubt}."
 
 

@@ -34,10 +34,10 @@ def measure(tool: Tool, m: Measurement) -> str:
 
 
 def untold(m: Measurement) -> str:
-    """What no point speaks about, such as "no point speaks about the page"; "" if each number of
-    the structure has one."""
+    """What no point shows, such as "no point shows the page"; "" if one shows each number of the
+    structure."""
     missing = speaking.told(m.points).untold()
-    return f"no point speaks about {listed(missing)}" if missing else ""
+    return f"no point shows {listed(missing)}" if missing else ""
 
 
 def too_few(m: Measurement) -> str:
@@ -63,7 +63,7 @@ def refusal(tool: Tool, m: Measurement, written: bool) -> str:
 
 def left_open(m: Measurement, structure: bool = True) -> list[str]:
     """The sentences that stand in front of everything that was made from these points: that there
-    are too few, and about what of a `structure` none of them speaks."""
+    are too few, and what of a `structure` none of them shows."""
     said = [text for text in (too_few(m), untold(m) if structure else "") if text]
     return [f"{text[0].upper()}{text[1:]}." for text in said]
 

@@ -66,12 +66,12 @@ class Told:
         return self.page is not None and self.unit is not None and self.map
 
     def untold(self) -> list[str]:
-        """In words what they do not speak about."""
+        """In words what they do not show."""
         return [words for words, told in (
             ("the page", self.page), ("the allocation unit", self.unit),
             ("whether writes are mapped by pages or by units", self.map),
             ("how many units are open in order", self.open_linear),
-            ("how many are open in random order", self.open_random)) if not told]
+            ("how many units are open in random order", self.open_random)) if not told]
 
 
 def told(points: Sequence[Point]) -> Told:
