@@ -94,7 +94,7 @@ def test_reads_are_no_profile_however_many():
     for words in (["fit", saved("reads.json", points), "-o", "o.ini"], ["advise", "reads.json"]):
         said = refused(*words)
         assert "nothing was written, so a profile would make up what writes take, and no point " \
-            "speaks about the page, " in said and "measure next: `flashemu-lab probe" in said, said
+            "shows the page, " in said and "measure next: `flashemu-lab probe" in said, said
 
 
 def test_one_size_in_random_order():
