@@ -205,12 +205,35 @@ def test_an_option_with_a_value_is_given_once_and_is_something():
         code, out, err = lab(*words)
         assert code == 2 and out == "" and err.count("\n") == 1, (words, err)
         assert "given twice, allowed once" in err and not os.path.exists("a"), (words, err)
-    for words in (["run", "waf", "-o", ""], ["show", "waf", "--store="], ["fit", " ", "-o", "x.ini"],
-                  ["sweep", "ideal", "ftl.op=1%,2%", "gen:random", "--warmup", ""]):
+    for words in ([""], ["run", "waf", "-o", ""], ["show", "waf", "--store="], ["fit", " ", "-o", "x.ini"],
+                  ["sweep", "ideal", "ftl.op=1%,2%", "gen:random", "--warmup", ""], ["life", ""],
+                  ["life", "camera", "--card", ""], ["life", "camera", "--card="]):
         code, out, err = lab(*words)
         assert code == 2 and out == "" and err.count("\n") == 1 and "is empty" in err, (words, err)
     parse = completion.commands(build_parser())["life"].parse_args
     assert parse(["camera", "--card", "ideal", "--card", "ssd-page"]).card == ["ideal", "ssd-page"]
+
+
+def test_an_output_is_of_the_kind_that_the_command_writes():
+    """And that is said before the work, which may take long."""
+    write("file", "")
+    os.mkdir("folder")
+    for words in (["run", "waf"], ["advise", "ideal"], ["life", "camera"], ["record"],
+                  ["sweep", "ideal", "gen:random,count=1"], ["crash", "ideal", "--work", "log", "--force"]):
+        code, out, err = lab(*words, "-o", "file")
+        assert (code, out, err) == (2, "", "flashemu-lab: -o file: is a file; allowed: a folder\n"), words
+    for words in (["sample"], ["job", "--on", "ideal", "x"], ["fit", "m.json"], ["probe", "/dev/null"],
+                  ["import", "x"], ["report", "."], ["datasheet", "m.json"]):
+        code, out, err = lab(*words, "-o", "folder")
+        assert (code, out, err) == (2, "", "flashemu-lab: -o folder: is a folder; allowed: a file\n"), words
+
+
+def test_a_sweep_that_says_something_twice_or_nothing():
+    for words, want in ((["ftl.op=1%,2%", "ftl.op=3%"], "ftl.op=3%: ftl.op is given twice, allowed once"),
+                        (["ftl.op=1%", "ftl.op=3%,4%"], "ftl.op=3%,4%: ftl.op is given twice, allowed once"),
+                        (["--measure", "x= "], "--measure x= : expected NAME=EXPRESSION")):
+        code, out, err = lab("sweep", "ssd-page", "gen:random,count=1", *words)
+        assert code == 2 and out == "" and err.count("\n") == 1 and want in err, (words, err)
 
 
 def test_every_command_is_performed_by_a_function():

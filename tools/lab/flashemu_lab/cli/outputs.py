@@ -33,9 +33,16 @@ COMMANDS = (*_FOLDERS, *_PAGES, *_PROFILES, *_FILES)
 
 
 def check(command: str, arguments: argparse.Namespace) -> None:
-    """LabError if the command would replace a folder that it may not."""
+    """LabError if the command cannot write there, or would replace what it may not."""
     output: Path | None = getattr(arguments, "output", None)
-    if output is None or getattr(arguments, "force", True):
+    if output is None:
+        return
+    into_folder = command in (*_FOLDERS, "record")
+    if into_folder and output.exists() and not output.is_dir():
+        raise LabError(f"-o {output}: is a file; allowed: a folder")
+    if not into_folder and output.is_dir():
+        raise LabError(f"-o {output}: is a folder; allowed: a file")
+    if getattr(arguments, "force", True):
         return
     if command in _FOLDERS:
         _check_folder(output)

@@ -38,7 +38,6 @@ _YEARS = (1990, 2100)
 Add = Callable[[str, str], argparse.ArgumentParser]
 
 
-
 class _Once(argparse.Action):
     """An option with a value: a second value would replace the first one."""
 

@@ -45,6 +45,7 @@ def sweep_text(profiles: str, operands: list[str], warmup: str, depth: int, seed
     factors: list[str] = []
     settings: list[str] = []
     sources: list[str] = []
+    keys: set[str] = set()
     names = profiles.split(",")
     if len(names) > 1:
         factors.append(f"profile = {array(names)}")
@@ -54,9 +55,13 @@ def sweep_text(profiles: str, operands: list[str], warmup: str, depth: int, seed
         if not match and not is_source and "=" in word and not Path(word).exists():
             raise LabError(f"{word}: is neither a key of a profile with its values, such as "
                            "ftl.op=7%,28% ('flashemu help' lists the keys), nor a trace file")
+        if match and match[1].replace("-", "_") in keys:
+            raise LabError(f"{word}: {match[1]} is given twice, allowed once")
         if not match:
             sources.append(word)
-        elif "," in match[2]:
+            continue
+        keys.add(match[1].replace("-", "_"))
+        if "," in match[2]:
             factors.append(f"{text(match[1])} = {array(match[2].split(','))}")
         else:
             settings.append(word)
@@ -88,7 +93,7 @@ def _measures(measures: list[str]) -> list[str]:
         rows = []
         for word in measures:
             name, equals, value = word.partition("=")
-            if not equals or not re.fullmatch(r"[A-Za-z0-9_-]+", name):
+            if not equals or not value.strip() or not re.fullmatch(r"[A-Za-z0-9_-]+", name):
                 raise LabError(f"--measure {word}: expected NAME=EXPRESSION, such as "
                                "slow=latency_ns.write.p99/1000000")
             rows.append((name, value, name, "", ""))
