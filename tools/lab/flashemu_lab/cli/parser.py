@@ -223,7 +223,8 @@ def _add_experiments(add: Add) -> None:
     c = add("show", "what an experiment does, or what is in a recording, or a workload")
     c.add_argument("experiment", metavar="EXPERIMENT|RECORDING|WORKLOAD|FILE.toml")
     form = c.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", help="print JSON, with the command of each run")
+    form.add_argument("--json", action="store_true",
+                      help="print JSON, with the command of each run")
     form.add_argument("--toml", action="store_true", help="print the file, to copy and change")
     c.add_argument("--store", metavar="FOLDER", type=Path, default=None,
                    help="where results are kept")
