@@ -419,7 +419,7 @@ def refused(*words):
 
 def test_options_that_are_empty_or_twice():
     for option in ("run", "check", "work", "fs", "filesystem", "workload", "state", "size"):
-        assert f"argument --{option}: is empty" in refused(f"--{option}", " "), option
+        bad(f"argument --{option}: is empty", "crash", f"--{option}", " ")
         assert f"argument --{option}: given twice" in refused(f"--{option}", "a", f"--{option}", "b"), option
     for seconds in ("0", "-1", "nan", "inf", "x", "\uff11\uff10", "1_0"):
         assert f"argument --timeout: {seconds}: allowed: seconds, more than 0" in refused(

@@ -375,7 +375,7 @@ def test_what_is_refused():
             ("there is no such file, and no work of this name", "nowhere.trace"),
             ("allowed: every, commits", "database,rate=3"),
             ("allowed: a time such as", "logger,every=soon"),
-            ("there is no such file", ""),
+            ("an argument is empty", ""),
             ("such as 500MB or 2G", "host=1PB"),
             ("host=5MB/s: allowed: host=SIZE", "host=5MB/s"),
             ("host=5s: allowed: host=SIZE", "host=5s"),
