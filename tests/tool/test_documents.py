@@ -9,9 +9,10 @@ files that a document names must exist, and the documents that are to be read th
 
 import os
 import re
+import subprocess
 
 from flashemu_script import from_env, run
-from flashemu_tool import good_json
+from flashemu_tool import TOOL, good_json
 
 ROOT = from_env("SOURCE_ROOT")
 MOST_WORDS = {"docs/DESIGN.md": 5000, "docs/FIT.md": 1750, "docs/SPEED.md": 1200}
@@ -111,6 +112,33 @@ def test_figures_of_the_first_stick():
         row = known[name]
         assert row[2] == published + " MB/s", (row, published)
         assert "%.1f" % float(row[3]) == measured, (row, measured)
+
+
+def test_the_page_has_the_figures_in_the_time_of_the_device():
+    """Those of docs/fidelity_timed.tsv, beside what the tables have; a change of more than 1 % has its
+    reason, and a page is whole or as it was."""
+    def made(page):
+        with open("page.md", "w", encoding="utf-8") as f:
+            f.write(page)
+        subprocess.run([os.path.join(ROOT, "tools/fidelity"), "--timed", "--no-run", "--page", "page.md"],
+                       check=True, env=dict(os.environ, FLASHEMU=TOOL))
+        with open("page.md", encoding="utf-8") as f:
+            return f.read()
+
+    kept = read("docs/FIDELITY.md")
+    assert made(kept) == kept, "tools/fidelity --timed --no-run makes it again"
+    section = kept.split("\n## In the time of the device\n")[1].split("\n## ")[0]
+    told = [line.split("\t") for line in read("docs/fidelity_timed.tsv").splitlines()[1:]]
+    for device, figure, value, _, kernel, why in told:
+        cells = next(line for line in section.splitlines()
+                     if line.startswith("| %s | %s |" % (device, figure))).split("|")
+        assert abs(float(cells[5]) / float(value) - 1) < 0.02 and "in the device's time" in kernel
+        change = float(cells[7].split()[0])
+        assert (cells[8].strip() in ("nearer", "further")) == (abs(change) > 1) == bool(why), cells
+        assert not why or "\n* %s %s: %s" % (device, figure, why) in section + "\n", figure
+    # The table above decides: the same figure there changes by nothing here.
+    assert "| samsung-evoplus32g | hdparm-t | 43.9 MB/s | 45.2 | 45.2 | +3.0 % | +0.0 % |  |" in \
+        made(kept.replace("| 43.6 | -0.6 % | ok |", "| 45.2 | +3.0 % | ok |"))
 
 
 def test_keys_exist():
