@@ -7,6 +7,8 @@
 # An END is a lie of faults.lie, or one from which nothing comes back, so it is the last of a server:
 #
 #   read-only, full, slow   with faults.spare_blocks=0 and this as faults.end_of_life: blocks fail
+#                           (slow: all of them, which is quicker with nand.pages_per_block=1024
+#                           nand.blocks_per_plane=28)
 #   never-ready             with faults.power_cut=dead:100%: power is cut and does not come back
 #   disconnect              the device leaves the bus, and is plugged in again before it is mounted anew
 #
