@@ -2,9 +2,9 @@
  *
  * Traces: sequences of host requests in files.
  *
- * There are several formats.  Each of them is one file, formats/NAME.c, and one line of the
- * table in formats/format.h.  Everything else (the tool's options, its help, its shell
- * completion, the tests) walks that table.
+ * There are several formats.  Each of them is one file, formats/NAME.c, or a description of columns
+ * in formats/tables.c, and one line of the table in formats/format.h.  Everything else (the tool's
+ * options, its help, its shell completion, the tests) walks that table.
  *
  * flashemu's own format is called "text".  It keeps every field of struct fe_trace_rec, as does
  * its compact form, "binary" (formats/binary.c):

@@ -3,7 +3,7 @@
  * Traces whose lines are columns: one description for each format, one reader and one writer for
  * all of them.
  *
- * Such a format is a table.  `layout` has one letter for each column:
+ * Such a format is a table (tables.c).  `layout` has one letter for each column:
  *
  *     t  the time at which the request was made      o  where it starts
  *     c  the time at which it was completed          l  its length

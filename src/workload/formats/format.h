@@ -2,7 +2,8 @@
  *
  * Inside traces: the table of formats, what one format provides, and what a format may use.
  *
- * A format is one file, NAME.c of this folder, that defines
+ * A format is one file, NAME.c of this folder, or if it is only columns a table of tables.c, that
+ * defines
  *
  *     const struct fe_trace_format fe_trace_NAME = { ... };
  *
@@ -172,7 +173,7 @@ static inline int fe_trace_skip(struct fe_trace_reader *r)
 }
 
 #define FE_TRACE_ROOM   512
-#define FE_TRACE_BUFFER (1 << 16) /* bytes that a writer gathers */
+#define FE_TRACE_BUFFER (1 << 16) /* bytes that a writer keeps before it writes them */
 
 /* Returns where to put at least FE_TRACE_ROOM characters.  NULL with message, and w->broken
  * set, if the file cannot be written. */
