@@ -28,7 +28,7 @@ struct call {
     char *text[MAX_ARGS]; /* owned: the text of arguments that came as numbers */
     size_t n_args;
     json_t *reply;        /* an object with "ok":true */
-    enum fe_command_by by;
+    enum fe_said_by by;
     enum fe_command_wish wish;
     struct fe_err err;
 };
@@ -107,10 +107,9 @@ static int cmd_mark(struct call *c)
     struct fe_err why = {""};
     char text[2 * FE_TRACE_MARK_MAX] = "";
     uint64_t now_ns;
-    size_t n = 0;
-    for (size_t i = 0; i < c->n_args && n < sizeof text; i++)
-        n += (size_t)snprintf(text + n, sizeof text - n, "%s%s", i ? " " : "", c->arg[i]);
-    int r = fe_server_mark(c->server, text, c->by == FE_BY_CLIENT, &now_ns, &why);
+    for (size_t i = 0; i < c->n_args; i++)
+        fe_text_add(text, sizeof text, "%s%s", i ? " " : "", c->arg[i]);
+    int r = fe_server_mark(c->server, text, c->by, &now_ns, &why);
     if (r < 0)
         return fe_err_set(&c->err, -r, "mark: %s", why.text);
     return add(c, "device_ns", json_integer((json_int_t)now_ns));
@@ -286,8 +285,7 @@ static const struct command {
 
 static int run_named(struct call *c, const char *name)
 {
-    char names[256] = "";
-    size_t n = 0;
+    char names[256] = "", guess[FE_GUESS_MAX];
 
     for (size_t i = 0; i < N_COMMANDS; i++) {
         const struct command *t = &table[i];
@@ -297,9 +295,8 @@ static int run_named(struct call *c, const char *name)
                                   c->n_args, c->n_args == 1 ? "" : "s", t->usage);
             return t->run(c);
         }
-        n += (size_t)snprintf(names + n, sizeof names - n, " %s", t->name);
+        fe_text_add(names, sizeof names, " %s", t->name);
     }
-    char guess[FE_GUESS_MAX];
     fe_guess_word(name, strlen(name), names, guess);
     return fe_err_set(&c->err, EINVAL, "%.80s: unknown command; %sthere are:%s", name, guess, names);
 }
@@ -397,7 +394,7 @@ bool fe_command_events(struct fe_server *s, uint64_t *next, char **ret_lines)
     return true;
 }
 
-char *fe_command_run(struct fe_server *s, const char *line, size_t len, enum fe_command_by by,
+char *fe_command_run(struct fe_server *s, const char *line, size_t len, enum fe_said_by by,
                      enum fe_command_wish *ret_wish)
 {
     struct call c = {.server = s, .by = by, .reply = json_pack("{s:b}", "ok", 1)};

@@ -42,10 +42,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Who says a command: a client, beside the thread that answers the requests; or a guest, from that very
- * thread, which must not wait for any of them. */
-enum fe_command_by { FE_BY_CLIENT, FE_BY_GUEST };
-
 /* What a command asks the connection to do. */
 enum fe_command_wish { FE_WISH_NONE, FE_WISH_QUIT, FE_WISH_EVENTS };
 
@@ -54,7 +50,7 @@ enum fe_command_wish { FE_WISH_NONE, FE_WISH_QUIT, FE_WISH_EVENTS };
 /* Carries out one line of len bytes, without its newline.  Returns the reply: one line with its
  * newline and a NUL, which the caller frees; NULL without memory.  *ret_wish is FE_WISH_QUIT if the
  * server shall end, and FE_WISH_EVENTS if this client listens to events from now on. */
-char *fe_command_run(struct fe_server *s, const char *line, size_t len, enum fe_command_by by,
+char *fe_command_run(struct fe_server *s, const char *line, size_t len, enum fe_said_by by,
                      enum fe_command_wish *ret_wish);
 
 /* Makes lines of some of the events from number *next on, and moves *next behind them.  Returns

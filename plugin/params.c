@@ -252,15 +252,14 @@ static int refuse_unknown(struct fe_err *err, const char *key, const char *value
 {
     struct fe_guess guess = FE_GUESS_NONE;
     char reason[320] = "unknown parameter; ";
-    size_t n = strlen(reason);
     for (size_t i = 0; i < N_PARAMS; i++)
         fe_guess_try(&guess, key, strlen(key), table[i].key);
     if (guess.name)
-        n += (size_t)snprintf(reason + n, sizeof reason - n, "did you mean %s? ", guess.name);
-    n += (size_t)snprintf(reason + n, sizeof reason - n, "allowed:");
+        fe_text_add(reason, sizeof reason, "did you mean %s? ", guess.name);
+    fe_text_add(reason, sizeof reason, "allowed:");
     for (size_t i = 0; i < N_PARAMS; i++)
-        n += (size_t)snprintf(reason + n, sizeof reason - n, " %s", table[i].key);
-    snprintf(reason + n, sizeof reason - n, " SECTION.KEY");
+        fe_text_add(reason, sizeof reason, " %s", table[i].key);
+    fe_text_add(reason, sizeof reason, " SECTION.KEY");
     return refuse(err, key, value, EINVAL, reason);
 }
 
@@ -307,7 +306,6 @@ int fe_params_set(struct fe_params *p, const char *key, const char *value, struc
 
 void fe_params_idle(const struct fe_params *p, char *buf, size_t len)
 {
-    size_t n = 0;
     buf[0] = '\0';
     for (uint32_t i = 0; i < N_PARAMS; i++) {
         const char *why = NULL;
@@ -317,9 +315,9 @@ void fe_params_idle(const struct fe_params *p, char *buf, size_t len)
             why = "no file=PATH";
         if (table[i].needs == NEEDS_TRACE && !p->trace)
             why = "no trace=FILE";
-        if ((p->seen & (1u << i)) && why && n < len)
-            n += (size_t)snprintf(buf + n, len - n, "%s%s does nothing with %s", n ? ", " : "",
-                                  table[i].key, why);
+        if ((p->seen & (1u << i)) && why)
+            fe_text_add(buf, len, "%s%s does nothing with %s", buf[0] ? ", " : "", table[i].key,
+                        why);
     }
 }
 

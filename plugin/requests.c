@@ -142,9 +142,9 @@ enum { KIND_INVALID = 16, KIND_SHUTDOWN = 17 };
  * the client can make use of it, otherwise EIO. */
 static int fail_host(struct fe_server *s, const struct fe_request *req)
 {
-    int errnum = EIO;
-    const char *why = fe_server_failure(s, &errnum);
-    return fail(req, errnum == ENOSPC ? ENOSPC : EIO, FE_HOST_FAILED, why ? why : "unknown");
+    struct fe_err why = {""};
+    int r = fe_server_failure(s, &why);
+    return fail(req, r == -ENOSPC ? ENOSPC : EIO, FE_HOST_FAILED, r < 0 ? why.text : "unknown");
 }
 
 static int refuse_parts(const struct fe_request *req)

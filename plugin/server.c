@@ -440,12 +440,12 @@ int fe_server_extents(struct fe_server *s, uint64_t offset, uint64_t len,
     return r;
 }
 
-const char *fe_server_failure(struct fe_server *s, int *ret_errnum)
+int fe_server_failure(struct fe_server *s, struct fe_err *err)
 {
     lock_device(s);
-    const char *why = fe_device_failure(s->dev, ret_errnum);
+    int r = fe_device_failure(s->dev, err);
     unlock(&s->lock);
-    return why; /* once there is a reason, it does not change */
+    return r;
 }
 
 uint64_t fe_server_open_ns(const struct fe_server *s)

@@ -109,8 +109,8 @@ const char *fe_server_delay_name(const struct fe_server *s);
  * this machine is late (rt/late.h), and one that says why the trace has ended; otherwise NULL. */
 const char *fe_server_take_notice(struct fe_server *s);
 
-/* Why the image accepts no more writes; NULL as long as it does, and without an image. */
-const char *fe_server_failure(struct fe_server *s, int *ret_errnum);
+/* 0 as long as the image accepts writes, and without an image; then a negative errno with why not. */
+int fe_server_failure(struct fe_server *s, struct fe_err *err);
 
 /* How long it took to open or make the image, in real time; 0 without an image. */
 uint64_t fe_server_open_ns(const struct fe_server *s);
@@ -175,10 +175,15 @@ int fe_server_events_fd(const struct fe_server *s);
 uint32_t fe_server_take_events(struct fe_server *s, uint64_t *next, struct fe_event *ret,
                                uint32_t max, uint64_t *ret_dropped);
 
-/* Writes a mark into the trace, behind everything that has been answered, and returns when it stands in
- * the file.  *now_ns is its device time.  -EINVAL with message without trace= or if a mark cannot
- * have this text; why the trace has ended.  The thread that answers the requests does not wait. */
-int fe_server_mark(struct fe_server *s, const char *text, bool waits, uint64_t *now_ns, struct fe_err *err);
+/* Who says something to the server besides requests: a client, beside the threads that answer these;
+ * or a guest, from the one thread that answers them, which must not wait for any of them. */
+enum fe_said_by { FE_BY_CLIENT, FE_BY_GUEST };
+
+/* Writes a mark into the trace, behind everything that has been answered.  For a client it returns when
+ * the mark stands in the file; for a guest the recorder writes it later.  *now_ns is its device time.
+ * -EINVAL with message without trace= or if a mark cannot have this text; why the trace has ended. */
+int fe_server_mark(struct fe_server *s, const char *text, enum fe_said_by by, uint64_t *now_ns,
+                   struct fe_err *err);
 
 /* Device time jumps ahead by ns, and the device does its idle work in that time.  A request that is
  * already waiting keeps its deadline.  *ret_now_ns is the device's clock afterwards.  -EOVERFLOW,

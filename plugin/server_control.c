@@ -353,7 +353,8 @@ int fe_server_power_on(struct fe_server *s, uint64_t *ret_ready_ns, struct fe_er
     return r;
 }
 
-int fe_server_mark(struct fe_server *s, const char *text, bool waits, uint64_t *now_ns, struct fe_err *err)
+int fe_server_mark(struct fe_server *s, const char *text, enum fe_said_by by, uint64_t *now_ns,
+                   struct fe_err *err)
 {
     uint64_t ticket;
 
@@ -366,7 +367,7 @@ int fe_server_mark(struct fe_server *s, const char *text, bool waits, uint64_t *
     *now_ns = now_locked(s, fe_clock_now_ns()); /* what was answered before is over by then */
     int r = fe_recorder_add_mark(s->recorder, *now_ns, text, &ticket, err);
     unlock(&s->lock);
-    if (r == 0 && waits)
+    if (r == 0 && by == FE_BY_CLIENT)
         return fe_recorder_await(s->recorder, ticket, err);
     if (r == 0)
         fe_recorder_finish(s->recorder, ticket, FE_OK);

@@ -105,13 +105,13 @@ static const char *const req_names[FE_N_REQ_TYPES] = {
 /* A guest hears only that a request has failed.  The first failure of each kind is said here. */
 static void say_failure(struct fe_blk *b, enum fe_status status)
 {
-    int errnum;
-    const char *why = status == FE_HOST_FAILED ? fe_server_failure(b->server, &errnum) : NULL;
+    struct fe_err why = {""};
+    int r = status == FE_HOST_FAILED ? fe_server_failure(b->server, &why) : 0;
     if (b->reported & 1u << status)
         return;
     b->reported |= 1u << status;
     fprintf(stderr, "flashemu-vhost: a request failed: %s (the next ones are not logged)\n",
-            why ? why : fe_status_text(status));
+            r < 0 ? why.text : fe_status_text(status));
 }
 
 static void say_invalid(struct fe_blk *b, const struct fe_request *req)

@@ -168,7 +168,7 @@ static int hear(void *ctx, uint64_t number, struct fe_err *err)
     if (!f->blk.params->trace)
         return 0;
     snprintf(text, sizeof text, "%llu", (unsigned long long)number);
-    return fe_server_mark(f->blk.server, text, false, &now_ns, err);
+    return fe_server_mark(f->blk.server, text, FE_BY_GUEST, &now_ns, err);
 }
 
 static void quit(void)

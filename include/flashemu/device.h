@@ -82,10 +82,10 @@ struct fe_store_sync fe_device_sync_begin(struct fe_device *dev);
 int fe_device_sync_run(const struct fe_device *dev);
 int fe_device_sync_end(struct fe_device *dev, struct fe_store_sync sync, int result);
 
-/* Why nothing can be written to the image any more, and the errno; NULL as long as writing works.
- * After a failure every request except a read has the status FE_HOST_FAILED.  So has a read of a
- * page that the failing request was moving. */
-const char *fe_device_failure(const struct fe_device *dev, int *ret_errnum);
+/* 0 as long as the image can be written.  Otherwise a negative errno with the reason, and every
+ * request except a read has the status FE_HOST_FAILED.  So has a read of a page that the failing
+ * request was moving. */
+int fe_device_failure(const struct fe_device *dev, struct fe_err *err);
 
 /* One line on what was found when the image was opened and is no damage, such as what a crash of the
  * host has cost; NULL if there was nothing. */

@@ -9,6 +9,8 @@
  */
 #pragma once
 
+#include <stddef.h>
+
 struct fe_err {
     char text[512]; /* one line, no newline at the end, empty = no error yet */
 };
@@ -23,6 +25,10 @@ static inline void fe_err_init(struct fe_err *err)
  * A message that is too long is cut and ends in "...".  Control characters become '?', so that a
  * hostile file name cannot forge a second line.  Returns -errnum. */
 int fe_err_set(struct fe_err *err, int errnum, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Appends to the text in buf, of len bytes in all.  What does not fit is left out. */
+void fe_text_add(char *buf, size_t len, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* Stores "out of memory: WHAT (BYTES bytes)" in the same way; returns -ENOMEM. */

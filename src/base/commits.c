@@ -11,7 +11,7 @@
 
 #include "base/num.h"
 
-static void forget(struct fe_commits *c)
+void fe_commits_fail(struct fe_commits *c)
 {
     c->has_write = c->is_synced = false;
 }
@@ -21,7 +21,7 @@ static void end(struct fe_commits *c)
 {
     if (c->has_write && c->is_synced)
         fe_hist_add(&c->ended, c->end_ns - c->begin_ns);
-    forget(c);
+    fe_commits_fail(c);
 }
 
 static void add_write(struct fe_commits *c, uint64_t arrival_ns)
@@ -69,11 +69,6 @@ void fe_commits_add(struct fe_commits *c, enum fe_req_type type, bool fua, uint6
     c->seen_ns = fe_max_u64(c->seen_ns, complete_ns);
 }
 
-void fe_commits_fail(struct fe_commits *c)
-{
-    forget(c);
-}
-
 void fe_commits_latency(const struct fe_commits *c, struct fe_hist *ret)
 {
     *ret = c->ended;
@@ -83,6 +78,6 @@ void fe_commits_latency(const struct fe_commits *c, struct fe_hist *ret)
 
 void fe_commits_reset(struct fe_commits *c)
 {
-    forget(c);
+    fe_commits_fail(c);
     fe_hist_reset(&c->ended);
 }

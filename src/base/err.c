@@ -31,6 +31,15 @@ int fe_err_set(struct fe_err *err, int errnum, const char *fmt, ...)
     return -errnum;
 }
 
+void fe_text_add(char *buf, size_t len, const char *fmt, ...)
+{
+    size_t at = strlen(buf);
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(buf + at, len - at, fmt, ap);
+    va_end(ap);
+}
+
 int fe_err_nomem(struct fe_err *err, const char *what, unsigned long long bytes)
 {
     return fe_err_set(err, ENOMEM, "out of memory: %s (%llu bytes)", what, bytes);

@@ -186,30 +186,23 @@ int fe_lies_parse(const char *text, struct fe_lies_params *ret, struct fe_err *w
     return 0;
 }
 
-/* Appends to buf, which stays a string when it is full. */
-static void append(char *buf, size_t len, const char *mark, const char *text)
-{
-    size_t at = strlen(buf);
-    snprintf(buf + at, len - at, "%s%s", mark, text);
-}
-
 static void append_quantity(char *buf, size_t len, const char *mark, enum fe_quantity q,
                             uint64_t value)
 {
     char text[FE_VALUE_MAX];
     fe_quantity_print(q, value, text, sizeof text);
-    append(buf, len, mark, text);
+    fe_text_add(buf, len, "%s%s", mark, text);
 }
 
 static void print_one(const struct fe_lie *lie, char *buf, size_t len)
 {
     enum argument arg = table[lie->kind].arg;
-    append(buf, len, "", table[lie->kind].name);
+    fe_text_add(buf, len, "%s", table[lie->kind].name);
     if (arg != ARG_NONE)
         append_quantity(buf, len, ":", quantity_of[arg], lie->arg);
     if (lie->from || lie->to != UINT64_MAX) {
         append_quantity(buf, len, "/", FE_SIZE, lie->from);
-        append(buf, len, "-", "");
+        fe_text_add(buf, len, "-");
         if (lie->to != UINT64_MAX)
             append_quantity(buf, len, "", FE_SIZE, lie->to);
     }
@@ -223,17 +216,16 @@ void fe_lies_print(const struct fe_lies_params *p, char *buf, size_t len)
 {
     buf[0] = '\0';
     if (p->n == 0)
-        append(buf, len, "", "none");
+        fe_text_add(buf, len, "none");
     for (uint32_t i = 0; i < p->n; i++) {
-        append(buf, len, i ? "," : "", "");
+        fe_text_add(buf, len, "%s", i ? "," : "");
         print_one(&p->lies[i], buf, len);
     }
 }
 
 void fe_lies_allowed(char *buf, size_t len)
 {
-    buf[0] = '\0';
-    append(buf, len, "", "none, or NAME[:ARGUMENT][/FROM-TO][@BEGIN], with commas between; names:");
+    snprintf(buf, len, "none, or NAME[:ARGUMENT][/FROM-TO][@BEGIN], with commas between; names:");
     for (uint32_t i = 0; i < FE_N_LIES; i++)
-        append(buf, len, i ? ", " : " ", table[i].name);
+        fe_text_add(buf, len, "%s%s", i ? ", " : " ", table[i].name);
 }

@@ -229,11 +229,9 @@ static int build_again(struct fe_device *dev, const struct fe_device_options *op
     fe_sched_reset(&dev->sched);
     fe_device_reset_stats(dev);
     fe_power_end_start(dev);
-    int errnum;
-    const char *why = fe_device_failure(dev, &errnum);
-    if (why)
-        return fe_err_set(err, errnum, "%s", why);
-    return opt->file->read_only ? fe_device_check(dev, err) : 0; /* who writes has judged before */
+    r = fe_device_failure(dev, err);
+    /* who writes has judged before */
+    return r == 0 && opt->file->read_only ? fe_device_check(dev, err) : r;
 }
 
 /* The blocks that the strategy can use of the chip; 0 if the numbers contradict each other. */

@@ -69,9 +69,9 @@ uint64_t fe_device_cuts(const struct fe_device *dev)
     return fe_medium_cuts(dev->medium)->n;
 }
 
-const char *fe_device_failure(const struct fe_device *dev, int *ret_errnum)
+int fe_device_failure(const struct fe_device *dev, struct fe_err *err)
 {
-    return fe_store_failure(dev->store, ret_errnum);
+    return fe_store_failure(dev->store, err);
 }
 
 void fe_device_hang(struct fe_device *dev, uint64_t ns)
@@ -112,7 +112,6 @@ void fe_device_leave(struct fe_device *dev, uint64_t complete_ns)
 enum fe_condition fe_device_condition(const struct fe_device *dev)
 {
     const struct fe_medium *m = dev->medium;
-    int errnum;
     if (fe_medium_cuts(m)->is_dead)
         return FE_COND_DEAD_BY_CUT;
     if (!fe_device_has_power(dev))
@@ -128,7 +127,7 @@ enum fe_condition fe_device_condition(const struct fe_device *dev)
         default:
             return FE_COND_READ_ONLY;
         }
-    if (fe_device_failure(dev, &errnum))
+    if (fe_device_failure(dev, NULL) < 0)
         return FE_COND_HOST_FAILED;
     return m->wear->n_failed ? FE_COND_WORN : FE_COND_ALIVE;
 }

@@ -5,12 +5,6 @@
 #include "device/internal.h"
 #include "flashemu/map.h"
 
-static const struct fe_undo_op *op_at(const struct fe_device *dev, uint32_t i)
-{
-    const struct fe_undo *u = dev->medium->undo;
-    return &u->ring[(u->head + i) & (u->room - 1)];
-}
-
 uint32_t fe_cuts_ops(const struct fe_device *dev)
 {
     return dev->medium->undo->n;
@@ -19,7 +13,7 @@ uint32_t fe_cuts_ops(const struct fe_device *dev)
 bool fe_cuts_instant(const struct fe_device *dev, uint32_t i, uint64_t from, uint64_t to,
                      uint64_t *ret_at)
 {
-    const struct fe_undo_op *op = op_at(dev, i);
+    const struct fe_undo_op *op = fe_undo_at(dev->medium->undo, i);
     uint64_t at = op->start_ns + (op->end_ns - op->start_ns) / 2;
     if (to <= from)
         return false;
@@ -46,7 +40,7 @@ static enum fe_cut_outcome choose(void *ctx, const struct fe_undo_op *op)
 void fe_cuts_cut(struct fe_device *dev, uint64_t at_ns, uint32_t op, enum fe_cut_outcome outcome,
                  uint64_t seed)
 {
-    struct choice choice = {op == FE_CUTS_NO_OP ? NULL : op_at(dev, op), outcome, seed};
+    struct choice choice = {op == FE_CUTS_NO_OP ? NULL : fe_undo_at(dev->medium->undo, op), outcome, seed};
     struct fe_cut how = {.choose = choose, .ctx = &choice};
     dev->power.cut_ns = at_ns;
     fe_power_cut(dev, &how);
@@ -60,11 +54,6 @@ void fe_cuts_reseed(struct fe_device *dev, uint64_t seed)
 bool fe_cuts_can_tear(const struct fe_device *dev)
 {
     return !dev->cache || dev->profile.cache.volatile_;
-}
-
-bool fe_cuts_lies(const struct fe_device *dev)
-{
-    return dev->profile.lies.n > 0;
 }
 
 uint32_t fe_cuts_pages(const struct fe_device *dev)

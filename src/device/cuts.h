@@ -45,16 +45,13 @@ void fe_cuts_reseed(struct fe_device *dev, uint64_t seed);
 bool fe_cuts_can_tear(const struct fe_device *dev);
 
 /* Where the newest copy of a logical page is.  Two devices of which one was copied from the other
- * have the same bytes in a page if its place is the same in both, and if it is not cached. */
+ * have the same bytes in a page if its place is the same in both, and if it is not cached.  A device
+ * that may have lied about where something is, or what it read, says nothing by its places. */
 struct fe_cuts_place {
     uint64_t seq;  /* of its program; 0: none */
     fe_ppn ppn;
     bool is_cached; /* the write cache holds a part of it */
 };
-
-/* Whether the device may have lied about where something is, or what it read: then the places of pages
- * say nothing about what a host reads. */
-bool fe_cuts_lies(const struct fe_device *dev);
 
 /* The number of logical pages, and the place of one.  Costs no time of the device.  0 pages: the
  * strategy does not use the chip, or the device claims more capacity than it has, and places say

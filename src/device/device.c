@@ -43,8 +43,7 @@
  * Work that went on in memory would get ahead of the file. */
 static bool host_has_failed(const struct fe_device *dev)
 {
-    int errnum;
-    return fe_medium_has_image(dev->medium) && fe_store_failure(dev->store, &errnum);
+    return fe_medium_has_image(dev->medium) && fe_store_failure(dev->store, NULL) < 0;
 }
 
 /* One step of background work; false if there is none.  The order is the priority: endangered data
@@ -375,7 +374,7 @@ static void run_control(struct fe_device *dev, const struct fe_request *req, str
 {
     uint64_t start = fe_link_begin(&dev->link, reply->arrival_ns);
     fe_sched_begin(&dev->sched, start);
-    if (req->type == FE_REQ_TRIM && !fe_lies_drop_trim(dev))
+    if (req->type == FE_REQ_TRIM && !fe_lies_active(dev, FE_LIE_LOST_WRITE))
         note_status(reply, trim_range(dev, req->offset, req->len));
     bool flush = (req->type == FE_REQ_FLUSH || req->fua) && fe_device_is_volatile(dev) &&
                  !fe_lies_hold_flush(dev);
@@ -444,7 +443,7 @@ static bool is_refused(const struct fe_device *dev, uint64_t arrival, const stru
 /* What the layers below do for the request. */
 static void run_request(struct fe_device *dev, const struct fe_request *req, struct fe_reply *ret)
 {
-    if (is_dead(dev) || fe_lies_beyond(dev)) {
+    if (is_dead(dev) || fe_lies_active(dev, FE_LIE_CAPACITY)) { /* it asks for more than there is left */
         run_dead(dev, ret);
     } else if (req->type == FE_REQ_READ || req->type == FE_REQ_WRITE) {
         uint64_t end = req->offset + req->len, step = dev->profile.link.max_transfer;

@@ -80,11 +80,9 @@ void fe_device_get_valid(const struct fe_device *dev, uint32_t first, uint32_t n
  * written to the image must not get ahead of it. */
 static int check_works(const struct fe_device *dev, struct fe_err *err)
 {
-    int errnum;
-    const char *why = fe_device_failure(dev, &errnum);
     if (!fe_device_has_power(dev))
         return fe_err_set(err, EINVAL, "power is off; switch it on first (power-on)");
-    return why ? fe_err_set(err, errnum, "%s", why) : 0;
+    return fe_device_failure(dev, err);
 }
 
 /* Moving the data of the block is work of the device.  It begins when everything accepted so far

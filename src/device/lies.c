@@ -33,8 +33,7 @@ static bool is_read(enum fe_lie_kind kind)
            kind == FE_LIE_MIXED_QUEUE;
 }
 
-/* The first lie of that kind that tells on the present request; NULL if there is none. */
-static const struct fe_lie *active(const struct fe_device *dev, enum fe_lie_kind kind)
+const struct fe_lie *fe_lies_active(const struct fe_device *dev, enum fe_lie_kind kind)
 {
     for (uint32_t i = 0; i < dev->profile.lies.n; i++)
         if (dev->lies.active >> i & 1 && dev->profile.lies.lies[i].kind == kind)
@@ -205,33 +204,23 @@ void fe_lies_begin(struct fe_device *dev, struct fe_request *req, uint64_t arriv
         if (!has_begun(dev, lie, arrival_ns) || !overlaps(lie, req) ||
             !concerns(dev, lie, req, arrival_ns))
             continue;
-        l->told[lie->kind] += !active(dev, (enum fe_lie_kind)lie->kind); /* once, in two ranges */
+        l->told[lie->kind] += !fe_lies_active(dev, (enum fe_lie_kind)lie->kind); /* once, in two ranges */
         l->active |= 1u << i;
     }
-    const struct fe_lie *late = active(dev, FE_LIE_FLUSH_LATE);
+    const struct fe_lie *late = fe_lies_active(dev, FE_LIE_FLUSH_LATE);
     if (late && l->flush_ns == FE_NEVER)
         l->flush_ns = fe_time_add(arrival_ns, late->arg);
     if (fe_lies_hold_flush(dev))
         req->fua = false;
-    if (active(dev, FE_LIE_WIDE_TRIM) && !active(dev, FE_LIE_LOST_WRITE))
-        widen(dev, active(dev, FE_LIE_WIDE_TRIM), req);
-    if (req->type == FE_REQ_WRITE && l->old.n && !active(dev, FE_LIE_LOST_WRITE))
+    if (fe_lies_active(dev, FE_LIE_WIDE_TRIM) && !fe_lies_active(dev, FE_LIE_LOST_WRITE))
+        widen(dev, fe_lies_active(dev, FE_LIE_WIDE_TRIM), req);
+    if (req->type == FE_REQ_WRITE && l->old.n && !fe_lies_active(dev, FE_LIE_LOST_WRITE))
         keep_old(dev, req, arrival_ns);
 }
 
 bool fe_lies_hold_flush(const struct fe_device *dev)
 {
-    return active(dev, FE_LIE_FLUSH_IGNORED) || active(dev, FE_LIE_FLUSH_LATE);
-}
-
-bool fe_lies_drop_trim(const struct fe_device *dev)
-{
-    return active(dev, FE_LIE_LOST_WRITE);
-}
-
-bool fe_lies_beyond(const struct fe_device *dev)
-{
-    return active(dev, FE_LIE_CAPACITY);
+    return fe_lies_active(dev, FE_LIE_FLUSH_IGNORED) || fe_lies_active(dev, FE_LIE_FLUSH_LATE);
 }
 
 uint64_t fe_lies_capacity(const struct fe_device *dev, uint64_t now_ns)

@@ -56,14 +56,11 @@ void fe_lies_begin(struct fe_device *dev, struct fe_request *req, uint64_t arriv
 uint64_t fe_lies_place(const struct fe_device *dev, const struct fe_request *req, uint64_t at,
                        uint64_t *len);
 
+/* The first lie of that kind that tells on the present request; NULL if there is none. */
+const struct fe_lie *fe_lies_active(const struct fe_device *dev, enum fe_lie_kind kind);
+
 /* Whether a flush is not carried out now. */
 bool fe_lies_hold_flush(const struct fe_device *dev);
-
-/* Whether the TRIM, of which a part lies in the range of a lost write, does nothing. */
-bool fe_lies_drop_trim(const struct fe_device *dev);
-
-/* Whether the request reaches beyond the capacity that the device has left. */
-bool fe_lies_beyond(const struct fe_device *dev);
 
 /* The capacity that the device reports at now_ns, at most the one that it was made with. */
 uint64_t fe_lies_capacity(const struct fe_device *dev, uint64_t now_ns);

@@ -314,9 +314,9 @@ void fe_power_end_start(struct fe_device *dev)
  * and lose what it moves. */
 static int check_image(const struct fe_device *dev, struct fe_err *err)
 {
-    int errnum;
-    const char *why = fe_device_failure(dev, &errnum);
-    return why ? fe_err_set(err, errnum, "power stays off: %s", why) : 0;
+    struct fe_err why = {""};
+    int r = fe_device_failure(dev, &why);
+    return r < 0 ? fe_err_set(err, -r, "power stays off: %s", why.text) : 0;
 }
 
 /* Recovery begins at `at` and runs on the timelines like any other work.  No command starts before

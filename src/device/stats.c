@@ -64,7 +64,8 @@ static void ftl_stats(const struct fe_device *dev, struct fe_stats *ret)
     const uint64_t *before = (const uint64_t *)&dev->ftl_before;
     for (size_t i = 0; i < sizeof ret->ftl / sizeof *now; i++)
         ((uint64_t *)&ret->ftl)[i] = now[i] - before[i];
-    ret->free_blocks = dev->ftl->ops->free_blocks(dev->ftl);
+    if (dev->ftl->ops->free_blocks)
+        ret->free_blocks = dev->ftl->ops->free_blocks(dev->ftl);
 }
 
 /* The statistics without the wear and the bad blocks, which are 0.  O(1). */

@@ -51,9 +51,9 @@ struct fe_ftl {
     const struct fe_ftl_ops *ops;
     struct fe_medium *medium; /* not owned */
     uint32_t n_lpns;          /* logical pages [0, n_lpns) */
-    uint32_t trim_unit;       /* pages of one page of the strategy's tables; parts of a long trim begin at
-                                 multiples of it; 0: one page */
+    uint32_t trim_unit;       /* parts of a long trim begin at multiples of so many pages; 0: of one page */
     bool hears_idle;          /* ops->idled is called; set when the strategy is made */
+    struct fe_mapping *map;   /* the newest copies (mapping.h), if kept in memory, or NULL; freed with it */
     struct fe_ftl_counters counters;
 };
 
@@ -147,7 +147,7 @@ struct fe_ftl_ops {
     /* Takes the strategy's own delays from *p, for commands from now on.  May be NULL. */
     void (*set_delays)(struct fe_ftl *ftl, const struct fe_ftl_params *p);
 
-    /* The number of erase blocks that hold nothing and can be written. */
+    /* The number of erase blocks that hold nothing and can be written.  NULL: never any. */
     uint32_t (*free_blocks)(const struct fe_ftl *ftl);
 
     /* How many pages of this block hold what a later read, or the strategy itself, needs: the

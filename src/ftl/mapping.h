@@ -15,6 +15,8 @@
 
 #include <string.h>
 
+struct fe_ftl;
+
 struct fe_mapping {
     uint32_t ppn_plus_1;
 };
@@ -41,3 +43,7 @@ static inline enum fe_status fe_read_mapped(struct fe_medium *m, fe_ppn ppn, uin
         memset(buf, 0, len);
     return FE_OK;
 }
+
+/* The `read` and the `locate` of a strategy that has ftl->map, and nothing more to do for a read. */
+enum fe_status fe_mapped_read(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, uint32_t len, void *buf);
+fe_ppn fe_mapped_locate(const struct fe_ftl *ftl, fe_lpn lpn);

@@ -10,59 +10,26 @@
 #include "ftl/recover.h"
 
 #include <errno.h>
-#include <stdlib.h>
-
-struct reader {
-    struct fe_ftl base;
-    struct fe_mapping *map;
-};
 
 static int read_only_start(struct fe_ftl *ftl, const struct fe_ftl_params *p, bool used,
                            struct fe_err *err)
 {
-    struct reader *f = (struct reader *)ftl;
     (void)p;
     (void)used;
-    f->map = fe_table_alloc(ftl->n_lpns, sizeof *f->map);
-    if (!f->map)
-        return fe_err_nomem(err, "mapping at the end of life", ftl->n_lpns * sizeof *f->map);
-    fe_recover_newest(ftl->medium, f->map, ftl->n_lpns, NULL);
-    return 0;
-}
-
-static void read_only_fini(struct fe_ftl *ftl)
-{
-    free(((struct reader *)ftl)->map);
-}
-
-static enum fe_status read_only_read(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, uint32_t len,
-                                     void *buf)
-{
-    const struct reader *f = (const struct reader *)ftl;
-    assert(lpn < ftl->n_lpns);
-    return fe_read_mapped(ftl->medium, fe_mapped(f->map[lpn]), off, len, buf);
-}
-
-static fe_ppn read_only_locate(const struct fe_ftl *ftl, fe_lpn lpn)
-{
-    return fe_mapped(((const struct reader *)ftl)->map[lpn]);
-}
-
-static uint32_t read_only_free_blocks(const struct fe_ftl *ftl)
-{
-    (void)ftl;
+    ftl->map = fe_table_alloc(ftl->n_lpns, sizeof *ftl->map);
+    if (!ftl->map)
+        return fe_err_nomem(err, "mapping at the end of life", ftl->n_lpns * sizeof *ftl->map);
+    fe_recover_newest(ftl->medium, ftl->map, ftl->n_lpns, NULL);
     return 0;
 }
 
 static const struct fe_ftl_ops read_only = {
     .name = "read-only",
     .summary = "any of them at the end of its life",
-    .size = sizeof(struct reader),
+    .size = sizeof(struct fe_ftl),
     .start = read_only_start,
-    .fini = read_only_fini,
-    .read = read_only_read,
-    .locate = read_only_locate,
-    .free_blocks = read_only_free_blocks,
+    .read = fe_mapped_read,
+    .locate = fe_mapped_locate,
 };
 
 int fe_ftl_read_only(struct fe_ftl **ret, struct fe_medium *m, uint32_t n_lpns, struct fe_err *err)

@@ -35,5 +35,6 @@ void fe_ftl_destroy(struct fe_ftl *f)
 {
     if (f->ops->fini)
         f->ops->fini(f);
+    free(f->map);
     free(f);
 }

@@ -161,12 +161,6 @@ static void step_set_delays(struct fe_ftl *ftl, const struct fe_ftl_params *p)
     set_rule(s, true, &s->p.write, &p->step.write);
 }
 
-static uint32_t step_free_blocks(const struct fe_ftl *ftl)
-{
-    (void)ftl;
-    return 0;
-}
-
 static int check_run(const struct step_ftl *s, bool write, struct fe_err *err)
 {
     const struct step_run *r = &s->runs[write];
@@ -210,6 +204,5 @@ const struct fe_ftl_ops fe_ftl_step = {
     .write = step_write,
     .begin_command = step_begin_command,
     .set_delays = step_set_delays,
-    .free_blocks = step_free_blocks,
     .check = step_check,
 };

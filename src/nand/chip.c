@@ -217,14 +217,14 @@ void fe_chip_program_stripe(struct fe_chip *c, const fe_peb *pebs, uint32_t n, f
                             uint8_t tag)
 {
     uint32_t pages = c->geo->pages_per_block, parts_log2 = c->geo->parts_log2;
-    uint32_t run = parts_log2 ? UINT32_C(1) << parts_log2 : pages, step = parts_log2 ? 1 : n;
+    uint32_t in_row = parts_log2 ? UINT32_C(1) << parts_log2 : pages, step = parts_log2 ? 1 : n;
     assert(!c->has_image);
     for (uint32_t i = 0; i < n; i++) {
         assert(c->pebs[pebs[i]].next_page == 0);
-        for (uint32_t page = 0; page < pages; page += run) {
+        for (uint32_t page = 0; page < pages; page += in_row) {
             uint32_t before = page * n + (i << parts_log2);
-            program_pages(c, pebs[i] * pages + page, run, first + before, c->seq + 1 + before, step,
-                          tag);
+            program_pages(c, pebs[i] * pages + page, in_row, first + before, c->seq + 1 + before,
+                          step, tag);
         }
     }
     c->seq += (uint64_t)pages * n;

@@ -3,9 +3,11 @@
  * What a medium consists of.  It is here in full for the sake of the inlines of nand/medium_read.h,
  * which say what everybody may know of the chip's state.
  *
- * The layers above read geo, ops, store, counters, copyback and eol, and ask whether there is an undo
- * or a read_hook; what they do with chip, wear and undo, they do by the functions of nand/chip.h,
- * wear.h and undo.h.  The device alone sets anything: now_ns, and when it is built never_cut,
+ * The layers above read geo, ops, store, counters, copyback, eol and never_cut, and ask whether there is
+ * an undo or a read_hook.  What they do with chip, wear and undo, they do by the functions of
+ * nand/chip.h, wear.h and undo.h; the device also reads from wear how many blocks have failed and what
+ * endurance was drawn, and from the undo how many operations a cut could take back.  The device alone
+ * sets anything: now_ns, and when it is built never_cut,
  * brings_back and copies_late, and undo->recovering at power-on.  All the others belong to the files
  * of this folder:
  *

@@ -26,7 +26,7 @@ enum fe_op_kind {
     FE_OP_ERASE,
     FE_OP_BARRIER, /* no resource: later ops start when all earlier ones have ended */
     FE_OP_BUSY,    /* the controller itself works for cell_ns, and is a barrier */
-    FE_OP_SERIES,     /* n reads and programs of one die one after the other, and is a barrier */
+    FE_OP_SERIES,  /* n reads and programs of one die one after the other, and is a barrier */
 };
 
 #define FE_OP_AFTER_PREV 1u
@@ -41,12 +41,12 @@ enum fe_op_kind {
 
 struct fe_op {
     uint64_t start_ns, end_ns; /* set by the scheduler: [start, end) on its die */
-    uint64_t cell_ns;          /* tR, tPROG, tBERS or the controller's time; of a run, all of them
+    uint64_t cell_ns;          /* tR, tPROG, tBERS or the controller's time; of a series, all of them
                                   together */
     fe_ppn ppn;                /* page; the first page of the block for an erase; FE_PPN_NONE in
                                   the reserve, which strategies do not see (nand/wear.h) */
-    uint32_t bus_bytes;        /* bytes that cross the channel; in a run for each of its n */
-    uint32_t n;                /* of a run only */
+    uint32_t bus_bytes;        /* bytes that cross the channel; in a series for each of its n */
+    uint32_t n;                /* of a series only */
     uint16_t die;
     uint8_t kind, flags;
 };
@@ -56,7 +56,7 @@ struct fe_op {
 struct fe_oplist {
     uint32_t n;
     uint8_t next_flags; /* of the medium's next read or program of a page */
-    bool watched;       /* somebody looks at single operations, so there must be no runs */
+    bool watched;       /* somebody looks at single operations, so there must be no series */
     void (*drain)(void *ctx, struct fe_op *ops, uint32_t n); /* must not be NULL */
     void *ctx;
     struct fe_op ops[FE_OPS_MAX];

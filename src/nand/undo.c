@@ -27,11 +27,6 @@
 
 #define FIRST_ROOM 256
 
-static struct fe_undo_op *op_at(const struct fe_undo *u, uint32_t i)
-{
-    return &u->ring[(u->head + i) & (u->room - 1)];
-}
-
 int fe_undo_create(struct fe_medium *m, struct fe_err *err)
 {
     struct fe_undo *u = calloc(1, sizeof *u);
@@ -54,7 +49,7 @@ void fe_undo_destroy(struct fe_medium *m)
     if (!u)
         return;
     for (uint32_t i = 0; i < u->n; i++)
-        fe_store_drop_aside(m->store, &op_at(u, i)->aside);
+        fe_store_drop_aside(m->store, &fe_undo_at(u, i)->aside);
     free(u->ring);
     free(u->erases);
     free(u->stopped);
@@ -87,13 +82,13 @@ static void forget_replaced(struct fe_medium *m, fe_ppn ppn)
 static void tell_store(struct fe_medium *m)
 {
     const struct fe_undo *u = m->undo;
-    fe_store_set_final(m->store, u->n ? op_at(u, 0)->last_seq : UINT64_MAX);
+    fe_store_set_final(m->store, u->n ? fe_undo_at(u, 0)->last_seq : UINT64_MAX);
 }
 
 static void make_oldest_final(struct fe_medium *m)
 {
     struct fe_undo *u = m->undo;
-    struct fe_undo_op *op = op_at(u, 0);
+    struct fe_undo_op *op = fe_undo_at(u, 0);
     if (op->replaced != FE_PPN_NONE)
         forget_replaced(m, op->replaced);
     if (op->kind == FE_OP_ERASE && op->ppn != FE_PPN_NONE)
@@ -116,7 +111,7 @@ static bool grow(struct fe_undo *u)
     if (!ring)
         return false;
     for (uint32_t i = 0; i < u->n; i++)
-        ring[i] = *op_at(u, i);
+        ring[i] = *fe_undo_at(u, i);
     free(u->ring);
     u->ring = ring;
     u->room *= 2;
@@ -132,7 +127,7 @@ static void add(struct fe_medium *m, struct fe_undo_op op)
     op.replaced = FE_PPN_NONE;
     op.in_recovery = u->recovering;
     op.last_seq = fe_medium_last_seq(m);
-    *op_at(u, u->n++) = op;
+    *fe_undo_at(u, u->n++) = op;
     if (u->n == 1)
         tell_store(m);
 }
@@ -165,7 +160,7 @@ void fe_undo_note_erase(struct fe_medium *m, fe_peb peb)
 void fe_undo_note_replaced(struct fe_medium *m, fe_ppn ppn)
 {
     assert(m->undo->n > 0);
-    struct fe_undo_op *op = op_at(m->undo, m->undo->n - 1);
+    struct fe_undo_op *op = fe_undo_at(m->undo, m->undo->n - 1);
     assert(op->kind == FE_OP_PROG && op->ppn != FE_PPN_NONE && op->replaced == FE_PPN_NONE);
     op->replaced = ppn;
     fe_store_fetch(m->store, ppn, 1); /* it is forgotten when the program has ended */
@@ -175,7 +170,7 @@ void fe_undo_forget_last(struct fe_medium *m)
 {
     if (!m->undo)
         return;
-    struct fe_undo_op *op = op_at(m->undo, m->undo->n - 1);
+    struct fe_undo_op *op = fe_undo_at(m->undo, m->undo->n - 1);
     if (op->kind == FE_OP_ERASE)
         m->undo->erases[fe_peb_of(&m->geo, op->ppn)]--;
     if (op->kind == FE_OP_PROG) /* the erase before may yet be undone */
@@ -192,8 +187,8 @@ void fe_undo_placed(struct fe_medium *m, const struct fe_op *ops, uint32_t n)
             continue;
         if (ops[i].flags & FE_OP_AGAIN) { /* one operation to whoever has it undone */
             if (u->n_timed) {
-                op_at(u, u->n_timed - 1)->end_ns = ops[i].end_ns;
-                op_at(u, u->n_timed - 1)->last_die = ops[i].die;
+                fe_undo_at(u, u->n_timed - 1)->end_ns = ops[i].end_ns;
+                fe_undo_at(u, u->n_timed - 1)->last_die = ops[i].die;
             }
             continue;
         }
@@ -202,7 +197,7 @@ void fe_undo_placed(struct fe_medium *m, const struct fe_op *ops, uint32_t n)
             continue;
         }
         assert(u->n_timed < u->n);
-        struct fe_undo_op *op = op_at(u, u->n_timed++);
+        struct fe_undo_op *op = fe_undo_at(u, u->n_timed++);
         assert(op->ppn == ops[i].ppn || op->ppn == FE_PPN_NONE);
         op->start_ns = ops[i].start_ns;
         op->end_ns = ops[i].end_ns;
@@ -213,7 +208,7 @@ void fe_undo_placed(struct fe_medium *m, const struct fe_op *ops, uint32_t n)
 void fe_undo_settle(struct fe_medium *m, uint64_t now_ns)
 {
     struct fe_undo *u = m->undo;
-    while (u->n_timed && op_at(u, 0)->end_ns <= now_ns)
+    while (u->n_timed && fe_undo_at(u, 0)->end_ns <= now_ns)
         make_oldest_final(m);
 }
 
@@ -282,7 +277,7 @@ static void end_erase(struct fe_medium *m, const struct fe_undo_op *op)
 static bool is_in_recovery(const struct fe_undo *u)
 {
     for (uint32_t i = 0; i < u->n; i++) {
-        const struct fe_undo_op *op = op_at(u, i);
+        const struct fe_undo_op *op = fe_undo_at(u, i);
         if (op->ppn != FE_PPN_NONE && op->outcome != FE_CUT_DONE && op->in_recovery)
             return true;
     }
@@ -293,9 +288,9 @@ static bool is_in_recovery(const struct fe_undo *u)
 static bool is_written_again(const struct fe_medium *m, uint32_t i)
 {
     const struct fe_undo *u = m->undo;
-    fe_lpn lpn = fe_medium_lpn(m, op_at(u, i)->ppn);
+    fe_lpn lpn = fe_medium_lpn(m, fe_undo_at(u, i)->ppn);
     for (uint32_t k = i + 1; k < u->n; k++) {
-        const struct fe_undo_op *op = op_at(u, k);
+        const struct fe_undo_op *op = fe_undo_at(u, k);
         if (op->kind == FE_OP_PROG && op->ppn != FE_PPN_NONE && op->outcome == FE_CUT_DONE &&
             fe_medium_lpn(m, op->ppn) == lpn)
             return true;
@@ -306,7 +301,7 @@ static bool is_written_again(const struct fe_medium *m, uint32_t i)
 /* A trim in front of a program that is not done holds again, but not against what came later. */
 static void take_back_prog(struct fe_medium *m, const struct fe_cut *cut, uint32_t i)
 {
-    struct fe_undo_op *op = op_at(m->undo, i);
+    struct fe_undo_op *op = fe_undo_at(m->undo, i);
     if (op->old_page.was_trimmed && is_written_again(m, i))
         op->old_page.was_trimmed = false;
     if (op->outcome == FE_CUT_NOT_BEGUN)
@@ -319,7 +314,7 @@ static void take_back_prog(struct fe_medium *m, const struct fe_cut *cut, uint32
 static struct fe_interrupted first_not_erased(const struct fe_medium *m)
 {
     for (uint32_t i = 0; i < m->undo->n; i++) {
-        const struct fe_undo_op *op = op_at(m->undo, i);
+        const struct fe_undo_op *op = fe_undo_at(m->undo, i);
         if (op->ppn != FE_PPN_NONE && op->kind == FE_OP_ERASE && op->outcome == FE_CUT_NOT_BEGUN)
             return (struct fe_interrupted){fe_peb_of(&m->geo, op->ppn), op->since, op->last_seq};
     }
@@ -333,7 +328,7 @@ static void take_back(struct fe_medium *m, const struct fe_cut *cut)
     struct fe_interrupted interrupted = first_not_erased(m);
     fe_chip_begin_cut(&m->chip, is_in_recovery(u) ? NULL : &interrupted);
     for (uint32_t i = u->n; i-- > 0;) {
-        struct fe_undo_op *op = op_at(u, i);
+        struct fe_undo_op *op = fe_undo_at(u, i);
         if (op->ppn == FE_PPN_NONE) {
             ; /* nothing has happened */
         } else if (op->kind == FE_OP_ERASE) {
@@ -353,7 +348,7 @@ struct fe_cut_count fe_undo_cut(struct fe_medium *m, const struct fe_cut *cut)
     u->recovering = false;
     memset(u->stopped, 0, m->geo.n_dies);
     for (uint32_t i = 0; i < u->n; i++) {
-        struct fe_undo_op *op = op_at(u, i);
+        struct fe_undo_op *op = fe_undo_at(u, i);
         if (op->ppn == FE_PPN_NONE)
             continue;
         op->outcome = (uint8_t)decide(m, cut, op);

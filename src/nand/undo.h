@@ -67,6 +67,12 @@ struct fe_undo {
     uint8_t *stopped;        /* per die, during a cut: the die does nothing any more */
 };
 
+/* Operation i of n, the oldest one being 0. */
+static inline struct fe_undo_op *fe_undo_at(const struct fe_undo *u, uint32_t i)
+{
+    return &u->ring[(u->head + i) & (u->room - 1)];
+}
+
 struct fe_cut {
     uint64_t at_ns;
     uint64_t seed, number;   /* of the draws: the number tells cuts apart */

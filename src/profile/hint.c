@@ -25,29 +25,21 @@
 
 #define LONGEST 40 /* bytes of a full name */
 
-static void full_name(const struct fe_option *o, char *buf, size_t len)
-{
-    snprintf(buf, len, "%s.%s", fe_section_name(o->section), o->key);
-}
-
 /* Writes "; KEY belongs to [SECTION] or [SECTION]" with all sections that have exactly this key;
  * false if there is none. */
 static bool elsewhere(const char *key, char *buf, size_t len)
 {
-    size_t n = 0;
-
+    buf[0] = '\0';
     for (uint32_t i = 0; i < fe_n_options; i++) {
         if (strcmp(fe_options[i].key, key) != 0)
             continue; /* no detail: their names have a ':' */
-        if (n == 0)
-            n = (size_t)snprintf(buf, len, "; %s belongs to", key);
-        else if (n < len)
-            n += (size_t)snprintf(buf + n, len - n, " or");
-        if (n < len)
-            n += (size_t)snprintf(buf + n, len - n, " [%s]",
-                                  fe_section_name(fe_options[i].section));
+        if (buf[0])
+            fe_text_add(buf, len, " or");
+        else
+            snprintf(buf, len, "; %s belongs to", key);
+        fe_text_add(buf, len, " [%s]", fe_section_name(fe_options[i].section));
     }
-    return n > 0;
+    return buf[0];
 }
 
 /* Writes what became of a key that went; false if it is none. */
@@ -72,7 +64,7 @@ static const struct fe_option *nearest(enum fe_section section, const char *key)
         const struct fe_option *o = &fe_options[i];
         unsigned before = guess.distance;
         char full[LONGEST];
-        full_name(o, full, sizeof full);
+        snprintf(full, sizeof full, "%s.%s", fe_section_name(o->section), o->key);
         if (section != FE_N_SECTIONS && o->section != section)
             continue;
         fe_guess_try(&guess, key, strlen(key), section == FE_N_SECTIONS ? full : o->key);
@@ -93,12 +85,10 @@ static bool section_is_empty(enum fe_section s)
 
 void fe_option_hint(enum fe_section section, const char *key, char *buf, size_t len)
 {
-    const char *dot = strchr(key, '.');
-    const char *bare = dot ? dot + 1 : key;
-    enum fe_section named = section;
-    if (dot)
-        named = fe_section_find(key, (size_t)(dot - key));
-
+    const char *bare;
+    enum fe_section named = fe_section_of(key, &bare);
+    if (bare == key)
+        named = section;
     const struct fe_option *o = fe_option_find(key);
     if (o && o->section == section) {
         snprintf(buf, len, "; inside [%s] write %s", fe_section_name(section), o->key);
@@ -128,7 +118,7 @@ void fe_section_hint(const char *name, size_t name_len, char *buf, size_t len)
         snprintf(buf, len, "; did you mean [%s]?", guess.name);
         return;
     }
-    size_t n = (size_t)snprintf(buf, len, "; known:");
-    for (int s = 0; s < FE_N_SECTIONS && n < len; s++)
-        n += (size_t)snprintf(buf + n, len - n, " [%s]", fe_section_name((enum fe_section)s));
+    snprintf(buf, len, "; known:");
+    for (int s = 0; s < FE_N_SECTIONS; s++)
+        fe_text_add(buf, len, " [%s]", fe_section_name((enum fe_section)s));
 }

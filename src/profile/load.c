@@ -142,18 +142,14 @@ static bool is_plain_name(const char *name)
 void fe_profile_list_names(char *buf, size_t len)
 {
     static const char more[] = " ...";
-    size_t n = 0;
     assert(len >= sizeof more);
     buf[0] = '\0';
     for (uint32_t i = 0; fe_profile_names[i]; i++) {
-        size_t name = 1 + strlen(fe_profile_names[i]);
         size_t behind = fe_profile_names[i + 1] ? sizeof more : 1;
-        if (n + name + behind > len) {
-            memcpy(buf + n, more, sizeof more);
+        bool fits = strlen(buf) + 1 + strlen(fe_profile_names[i]) + behind <= len;
+        fe_text_add(buf, len, " %s", fits ? fe_profile_names[i] : "...");
+        if (!fits)
             return;
-        }
-        snprintf(buf + n, len - n, " %s", fe_profile_names[i]);
-        n += name;
     }
 }
 

@@ -179,13 +179,6 @@ static int parse_measured(char *text, struct fe_fidelity *ret, struct fe_err *er
                       "value \"%.40s\" is not a number with MB/s, ms, us, s, count or %%", text);
 }
 
-/* One message for every row that does not have three or four fields, or that has an empty field or
- * one that is too long. */
-static int form_error(struct fe_err *err)
-{
-    return fe_err_set(err, EINVAL, "is not PROCEDURE | VALUE UNIT | TOLERANCE%% [| REASON]");
-}
-
 /* The tolerance is a share of the value, so a value of 0 is refused: no error could be given in
  * percent of it.  The '%' is demanded separately, because a quantity of 0 needs no unit. */
 int fe_fidelity_parse(const char *text, struct fe_fidelity *ret, struct fe_err *err)
@@ -200,7 +193,7 @@ int fe_fidelity_parse(const char *text, struct fe_fidelity *ret, struct fe_err *
         !next_field(&text, value, sizeof value) ||
         !next_field(&text, tolerance, sizeof tolerance) ||
         (bars == 3 && !next_field(&text, ret->reason, sizeof ret->reason)))
-        return form_error(err);
+        return fe_err_set(err, EINVAL, "is not PROCEDURE | VALUE UNIT | TOLERANCE%% [| REASON]");
     if (strncmp(ret->reason, "note:", 5) == 0) {
         strcpy(ret->note, ret->reason + 5 + strspn(ret->reason + 5, " "));
         ret->reason[0] = '\0';

@@ -90,11 +90,9 @@ const struct fe_old_key *fe_old_key_in(enum fe_section s, const char *key)
 
 const struct fe_old_key *fe_old_key_find(const char *full_key)
 {
-    const char *dot = strchr(full_key, '.');
-    if (!dot)
-        return NULL;
-    enum fe_section s = fe_section_find(full_key, (size_t)(dot - full_key));
-    return s == FE_N_SECTIONS ? NULL : fe_old_key_in(s, dot + 1);
+    const char *key;
+    enum fe_section s = fe_section_of(full_key, &key);
+    return fe_old_key_in(s, key);
 }
 
 const struct fe_option *fe_option_or_heir(const char *full_key)

@@ -36,11 +36,16 @@ const struct fe_option *fe_option_in(enum fe_section s, const char *key)
     return NULL;
 }
 
-const struct fe_option *fe_option_find(const char *full_key)
+enum fe_section fe_section_of(const char *full_key, const char **ret_key)
 {
     const char *dot = strchr(full_key, '.');
-    if (!dot)
-        return NULL;
-    enum fe_section s = fe_section_find(full_key, (size_t)(dot - full_key));
-    return s == FE_N_SECTIONS ? NULL : fe_option_in(s, dot + 1);
+    *ret_key = dot ? dot + 1 : full_key;
+    return dot ? fe_section_find(full_key, (size_t)(dot - full_key)) : FE_N_SECTIONS;
+}
+
+const struct fe_option *fe_option_find(const char *full_key)
+{
+    const char *key;
+    enum fe_section s = fe_section_of(full_key, &key);
+    return fe_option_in(s, key); /* no row has FE_N_SECTIONS */
 }

@@ -24,11 +24,10 @@ bool fe_option_is_used(const struct fe_option *o, uint32_t ftl_type)
 
 void fe_option_users(const struct fe_option *o, char *buf, size_t len)
 {
-    size_t n = 0;
-    for (uint32_t i = 0; fe_ftl_registry[i] && n < len; i++)
+    buf[0] = '\0';
+    for (uint32_t i = 0; fe_ftl_registry[i]; i++)
         if (fe_option_is_used(o, i))
-            n += (size_t)snprintf(buf + n, len - n, "%s%s", n ? " " : "",
-                                  fe_ftl_registry[i]->name);
+            fe_text_add(buf, len, "%s%s", buf[0] ? " " : "", fe_ftl_registry[i]->name);
 }
 
 void fe_option_why_unused(const struct fe_option *o, uint32_t ftl_type, char *buf, size_t len)

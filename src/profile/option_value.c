@@ -227,10 +227,9 @@ static const struct fe_option *find_detail(const struct fe_option *o, const char
     char names[128] = "";
 
     for (const struct fe_option *d = o + 1; d <= o + o->n_details; d++) {
-        size_t n = strlen(names);
         if (strlen(detail_name(d)) == len && memcmp(detail_name(d), piece, len) == 0)
             return d;
-        snprintf(names + n, sizeof names - n, "%s%s", n ? ", " : "", detail_name(d));
+        fe_text_add(names, sizeof names, "%s%s", names[0] ? ", " : "", detail_name(d));
     }
     fe_err_set(why, EINVAL, "has no detail '%.*s' (there is %s)", len > 40 ? 40 : (int)len, piece,
                names);
@@ -382,8 +381,8 @@ static void print_times(const struct fe_option *o, const struct fe_profile *p, c
 {
     const uint64_t *v = (const uint64_t *)(const void *)((const char *)p + o->offset);
     uint32_t n = fe_cell_bits(p->nand.cell);
-    size_t at = 0;
 
+    buf[0] = '\0';
     if (v[1] == FE_TIME_NONE)
         n = 1;
     else if (v[2] == FE_TIME_NONE)
@@ -393,9 +392,7 @@ static void print_times(const struct fe_option *o, const struct fe_profile *p, c
     for (uint32_t i = 0; i < n; i++) {
         char one[FE_VALUE_MAX / 3];
         fe_quantity_print(FE_TIME, v[i], one, sizeof one);
-        at += (size_t)snprintf(buf + at, at < len ? len - at : 0, "%s%s", i ? "/" : "", one);
-        if (at >= len)
-            return;
+        fe_text_add(buf, len, "%s%s", i ? "/" : "", one);
     }
 }
 
@@ -431,20 +428,16 @@ static void print_own(const struct fe_option *o, const struct fe_profile *p, cha
 
 void fe_option_print(const struct fe_option *o, const struct fe_profile *p, char *buf, size_t len)
 {
-    size_t at = 0;
-
-    if (o->type != FE_OPT_DETAILS) {
+    buf[0] = '\0';
+    if (o->type != FE_OPT_DETAILS)
         print_own(o, p, buf, len);
-        at = strlen(buf);
-    }
-    for (const struct fe_option *d = o + 1; d <= o + o->n_details && at < len; d++) {
+    for (const struct fe_option *d = o + 1; d <= o + o->n_details; d++) {
         char value[FE_VALUE_MAX];
         print_own(d, p, value, sizeof value);
         if (!fe_option_is_default(d, value))
-            at += (size_t)snprintf(buf + at, len - at, "%s%s:%s", at ? "," : "", detail_name(d),
-                                   value);
+            fe_text_add(buf, len, "%s%s:%s", buf[0] ? "," : "", detail_name(d), value);
     }
-    if (at == 0)
+    if (!buf[0])
         print_own(o, p, buf, len);
 }
 
@@ -452,24 +445,24 @@ void fe_option_print(const struct fe_option *o, const struct fe_profile *p, char
 static void allowed_number(const struct fe_option *o, char *buf, size_t len)
 {
     enum fe_quantity q = types[o->type].quantity;
-    char min[FE_VALUE_MAX], max[FE_VALUE_MAX], multiple[FE_VALUE_MAX] = "";
+    char min[FE_VALUE_MAX], max[FE_VALUE_MAX];
 
     fe_quantity_print(q, o->min, min, sizeof min);
     fe_quantity_print(q, o->max, max, sizeof max);
+    snprintf(buf, len, "%s to %s", min, max);
     if (o->multiple)
-        snprintf(multiple, sizeof multiple, ", a multiple of %" PRIu64, o->multiple);
-    int n = snprintf(buf, len, "%s to %s%s%s", min, max, multiple,
-                     o->pow2 ? ", a power of two" : "");
-    if (o->zero && n > 0 && (size_t)n < len)
-        n += snprintf(buf + n, len - (size_t)n, ", or %s", o->zero);
-    if (o->type == FE_OPT_TIMES && n > 0 && (size_t)n < len)
-        snprintf(buf + n, len - (size_t)n, ", one value or one for each bit of the cell: A/B/C");
+        fe_text_add(buf, len, ", a multiple of %" PRIu64, o->multiple);
+    if (o->pow2)
+        fe_text_add(buf, len, ", a power of two");
+    if (o->zero)
+        fe_text_add(buf, len, ", or %s", o->zero);
+    if (o->type == FE_OPT_TIMES)
+        fe_text_add(buf, len, ", one value or one for each bit of the cell: A/B/C");
 }
 
 void fe_option_allowed(const struct fe_option *o, char *buf, size_t len)
 {
-    size_t n = 0;
-
+    buf[0] = '\0';
     if (types[o->type].number)
         allowed_number(o, buf, len);
     else if (o->type == FE_OPT_BOOL)
@@ -481,8 +474,8 @@ void fe_option_allowed(const struct fe_option *o, char *buf, size_t len)
     else if (o->type == FE_OPT_DETAILS)
         snprintf(buf, len, "%s, or NAME:VALUE,NAME:VALUE...", o->def);
     else
-        for (uint32_t i = 0; o->names[i] && n < len; i++)
-            n += (size_t)snprintf(buf + n, len - n, "%s%s", i ? ", " : "", o->names[i]);
+        for (uint32_t i = 0; o->names[i]; i++)
+            fe_text_add(buf, len, "%s%s", i ? ", " : "", o->names[i]);
 }
 
 const char *fe_option_type_name(const struct fe_option *o)

@@ -105,9 +105,11 @@ extern const struct fe_option fe_options[];
 extern const uint32_t fe_n_options;
 
 /* The name of a section, such as "nand" for FE_SEC_NAND; and the section of a name, FE_N_SECTIONS
- * if there is none. */
+ * if there is none.  fe_section_of is that of a full key, "SECTION.KEY"; *ret_key is what stands
+ * behind the point, or all of it without one. */
 const char *fe_section_name(enum fe_section s);
 enum fe_section fe_section_find(const char *name, size_t len);
+enum fe_section fe_section_of(const char *full_key, const char **ret_key);
 
 /* Finds an option by "SECTION.KEY", or by section and key; NULL if there is none.  O(table). */
 const struct fe_option *fe_option_find(const char *full_key);

@@ -257,11 +257,10 @@ static void take_option(struct fe_parse *ps, const char *key, const char *value)
  * be in the option table: it is a slip otherwise. */
 static bool provenance_key_exists(struct fe_parse *ps, const char *key)
 {
-    const char *dot = strchr(key, '.');
+    const char *bare;
     char hint[160];
 
-    if (!dot || fe_section_find(key, (size_t)(dot - key)) == FE_N_SECTIONS ||
-        fe_option_find(key) || fe_old_key_find(key))
+    if (fe_section_of(key, &bare) == FE_N_SECTIONS || fe_option_find(key) || fe_old_key_find(key))
         return true;
     fe_option_hint(FE_N_SECTIONS, key, hint, sizeof hint);
     fe_parse_complain(ps, ps->line, "provenance of the unknown key %.40s%s", key, hint);

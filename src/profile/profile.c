@@ -119,36 +119,30 @@ int fe_profile_set(struct fe_profile *p, const char *key, const char *value, str
 /* The caller decides whether to print this: it is a remark and not a mistake. */
 bool fe_profile_unused(const struct fe_profile *p, char *buf, size_t len)
 {
-    size_t n = 0;
-
+    buf[0] = '\0';
     for (uint32_t i = 0; i < fe_n_options; i++) {
         if (!p->unused[i])
             continue;
-        if (n == 0)
-            n = (size_t)snprintf(buf, len, "ftl.type=%s does not use these keys of profile %s:",
-                                 fe_ftl_registry[p->ftl.type]->name, p->name);
-        if (n < len)
-            n += (size_t)snprintf(buf + n, len - n, " %s.%s",
-                                  fe_section_name(fe_options[i].section), fe_options[i].key);
+        if (!buf[0])
+            snprintf(buf, len, "ftl.type=%s does not use these keys of profile %s:",
+                     fe_ftl_registry[p->ftl.type]->name, p->name);
+        fe_text_add(buf, len, " %s.%s", fe_section_name(fe_options[i].section), fe_options[i].key);
     }
-    return n > 0;
+    return buf[0];
 }
 
 bool fe_profile_renamed(const struct fe_profile *p, char *buf, size_t len)
 {
-    size_t n = 0;
-
+    buf[0] = '\0';
     for (uint32_t i = 0; i < fe_n_old_keys; i++) {
+        const struct fe_old_key *old = &fe_old_keys[i];
         if (!p->renamed[i])
             continue;
-        if (n == 0)
-            n = (size_t)snprintf(buf, len, "keys of profile %s have other names now:", p->name);
-        if (n < len)
-            n += (size_t)snprintf(buf + n, len - n, " %s.%s is %s",
-                                  fe_section_name(fe_old_keys[i].section), fe_old_keys[i].key,
-                                  fe_old_keys[i].heir);
+        if (!buf[0])
+            snprintf(buf, len, "keys of profile %s have other names now:", p->name);
+        fe_text_add(buf, len, " %s.%s is %s", fe_section_name(old->section), old->key, old->heir);
     }
-    return n > 0;
+    return buf[0];
 }
 
 bool fe_profile_get(const struct fe_profile *p, const char *key, char *buf, size_t len)

@@ -123,6 +123,16 @@ static void refuse_open(const char *path, int flags, bool read_only, int r, stru
                    strerror(-r));
 }
 
+/* The store is the caller's, or is ended because something has failed.  Returns r. */
+static int hand_over(struct fe_store **ret, struct fe_store *s, int r)
+{
+    if (r < 0)
+        fe_store_destroy(s);
+    else
+        *ret = s;
+    return r;
+}
+
 /* A store with an image that has a path and the lock on its file, and nothing else. */
 static int start(struct fe_store **ret, const struct fe_store_file *f, int flags,
                  struct fe_err *err)
@@ -162,12 +172,7 @@ static int start(struct fe_store **ret, const struct fe_store_file *f, int flags
         fe_err_set(err, -r, "%.200s: cannot be opened a second time: %s", path, strerror(-r));
     if (r == 0 && g->read_only && (r = fe_overlay_create(&g->overlay, g->io, err)) == 0)
         g->io = fe_overlay_io(g->overlay);
-    if (r < 0) {
-        fe_store_destroy(s);
-        return r;
-    }
-    *ret = s;
-    return 0;
+    return hand_over(ret, s, r);
 }
 
 static bool is_status(const struct fe_image_status *st)
@@ -244,7 +249,7 @@ static int read_status(struct fe_image *g, struct fe_err *err)
             return r;
     }
     for (int i = 0; i < 2; i++)
-        g->is_status_damaged |= !valid[i] && !fe_image_is_zeros(&st[i], sizeof st[i]);
+        g->is_status_damaged |= !valid[i] && !fe_bytes_are_zeros(&st[i], sizeof st[i]);
     if (!valid[0] && !valid[1])
         return fe_err_set(err, EIO, "%.200s: both copies of its status are damaged (checksum)",
                           g->path);
@@ -281,10 +286,9 @@ static int open_parts(struct fe_store *s, struct fe_err *err)
 /* The other copy has everything, so the image is whole. */
 static void note_damaged_copy(struct fe_image *g)
 {
-    size_t used = strlen(g->note);
-    snprintf(g->note + used, sizeof g->note - used,
-             "%sone of the two copies of its status or clock is damaged (checksum); the image is "
-             "whole, the other copy is used", used ? "; " : "");
+    fe_text_add(g->note, sizeof g->note,
+                "%sone of the two copies of its status or clock is damaged (checksum); the image "
+                "is whole, the other copy is used", g->note[0] ? "; " : "");
 }
 
 int fe_store_image_open(struct fe_store **ret, const struct fe_store_file *f, struct fe_err *err)
@@ -299,7 +303,7 @@ int fe_store_image_open(struct fe_store **ret, const struct fe_store_file *f, st
     g->was_clean = g->status.clean;
     read_boot_id(boot_id);
     bool same_host = memcmp(boot_id, g->status.boot_id, 16) == 0 &&
-                     !fe_image_is_zeros(boot_id, 16);
+                     !fe_bytes_are_zeros(boot_id, 16);
     if (r == 0 && !g->status.clean && !same_host)
         r = fe_image_mend(s, err);
     if (r == 0)
@@ -311,15 +315,9 @@ int fe_store_image_open(struct fe_store **ret, const struct fe_store_file *f, st
         g->status.clean = 0;
         fe_image_write_status(g);
         fe_image_sync_now(s); /* before anything changes: from now on it is not clean */
-        if (g->failed)
-            r = fe_err_set(err, g->failed, "%s", g->why.text);
+        r = fe_store_failure(s, err);
     }
-    if (r < 0) {
-        fe_store_destroy(s);
-        return r;
-    }
-    *ret = s;
-    return 0;
+    return hand_over(ret, s, r);
 }
 
 /* ---- making one ---- */
@@ -338,15 +336,16 @@ static struct fe_image_header header_of(const struct fe_store_what *what)
     };
 }
 
-static int write_header(struct fe_image *g, enum fe_image_state state, struct fe_err *err)
+static int write_header(struct fe_store *s, enum fe_image_state state, struct fe_err *err)
 {
+    struct fe_image *g = s->img;
     struct fe_image_header h = header_of(&g->what);
     h.state = state;
     h.profile_crc = fe_crc32c(0, g->profile, g->what.profile_bytes);
     memcpy(h.magic, FE_IMAGE_MAGIC, sizeof h.magic);
     h.crc = fe_image_record_crc(0, &h, sizeof h);
     fe_image_put(g, &h, sizeof h, 0, "writing its header");
-    return g->failed ? fe_err_set(err, g->failed, "%s", g->why.text) : 0;
+    return fe_store_failure(s, err);
 }
 
 static int create_parts(struct fe_store *s, const struct fe_store_what *what, struct fe_err *err)
@@ -373,7 +372,7 @@ static int create_parts(struct fe_store *s, const struct fe_store_what *what, st
     r = fe_io_truncate(g->io, g->fd, 0);
     if (r < 0)
         return fe_err_set(err, -r, "%.200s: emptying it: %s", g->path, strerror(-r));
-    r = write_header(g, FE_IMAGE_CREATING, err);
+    r = write_header(s, FE_IMAGE_CREATING, err);
     if (r < 0)
         return r;
     r = fe_io_truncate(g->io, g->fd, (off_t)g->at.end);
@@ -383,7 +382,8 @@ static int create_parts(struct fe_store *s, const struct fe_store_what *what, st
     fe_image_put(g, g->profile, g->what.profile_bytes, g->at.profile, "writing its profile");
     read_boot_id(g->status.boot_id);
     g->status.n_open_1 = g->sync ? 1 : 0;
-    return fe_image_write_status(g) < 0 ? fe_err_set(err, g->failed, "%s", g->why.text) : 0;
+    fe_image_write_status(g);
+    return fe_store_failure(s, err);
 }
 
 int fe_store_image_create(struct fe_store **ret, const struct fe_store_file *f,
@@ -399,13 +399,7 @@ int fe_store_image_create(struct fe_store **ret, const struct fe_store_file *f,
                    f->path);
     if (r < 0)
         return r;
-    r = create_parts(s, what, err);
-    if (r < 0) {
-        fe_store_destroy(s);
-        return r;
-    }
-    *ret = s;
-    return 0;
+    return hand_over(ret, s, create_parts(s, what, err));
 }
 
 /* The name of a new file is on the disk when its folder is. */
@@ -430,7 +424,7 @@ static void write_oob_of_new(struct fe_store *s)
     struct fe_image *g = s->img;
     uint32_t n = s->pages_per_block, bytes = n * (uint32_t)sizeof *g->oob_of_new;
     for (uint64_t first = 0; first < s->n_pages; first += n)
-        if (!fe_image_is_zeros(&g->oob_of_new[first], bytes))
+        if (!fe_bytes_are_zeros(&g->oob_of_new[first], bytes))
             fe_image_put(g, &g->oob_of_new[first], bytes, g->at.oob + first * sizeof *g->oob_of_new,
                          "writing its OOB");
     free(g->oob_of_new);
@@ -443,14 +437,17 @@ int fe_store_image_ready(struct fe_store *s, struct fe_err *err)
     assert(g && g->creating && g->oob_of_new);
     write_oob_of_new(s);
     fe_image_sync_now(s);
-    int r = g->failed ? -g->failed : write_header(g, FE_IMAGE_READY, err);
+    int r = fe_store_failure(s, err);
+    if (r == 0)
+        r = write_header(s, FE_IMAGE_READY, err);
     if (r == 0) {
         fe_image_sync_now(s);
         g->status.generation = FE_IMAGE_SERVED;
         fe_image_write_status(g);
+        r = fe_store_failure(s, err);
     }
-    if (g->failed)
-        return fe_err_set(err, g->failed, "%s", g->why.text);
+    if (r < 0)
+        return r;
     r = g->sync ? sync_folder(g) : 0;
     if (r < 0)
         return fe_err_set(err, -r, "%.200s: syncing its folder: %s", g->path, strerror(-r));
@@ -469,7 +466,7 @@ int fe_store_image_close(struct fe_store *s, struct fe_err *err)
     g->status.clean = 1;
     fe_image_write_status(g);
     fe_image_sync_now(s);
-    return g->failed ? fe_err_set(err, g->failed, "%s", g->why.text) : 0;
+    return fe_store_failure(s, err);
 }
 
 const struct fe_store_what *fe_store_image(const struct fe_store *s)

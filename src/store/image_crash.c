@@ -82,7 +82,7 @@ static int read_block(struct mend *m, fe_peb peb, struct fe_image_block *ret)
         r = read_at(m, m->oob, n * sizeof *m->oob,
                     g->at.oob + (uint64_t)peb * n * sizeof *m->oob);
     if (r == 0 && ret->crc != fe_image_record_crc(peb, ret, sizeof *ret) &&
-        !fe_image_is_zeros(ret, sizeof *ret))
+        !fe_bytes_are_zeros(ret, sizeof *ret))
         r = fe_err_set(m->err, EIO, "%.200s: the record of block %u is damaged", g->path, peb);
     return r;
 }
@@ -113,7 +113,7 @@ static void put_record(struct mend *m, fe_ppn ppn, const struct fe_image_oob *r)
  * the page would count as programmed. */
 static bool is_of_no_cycle(const struct fe_image_oob *r, fe_ppn ppn, uint32_t cycle)
 {
-    return fe_image_oob_is_valid(r, ppn) ? r->cycle > cycle : !fe_image_is_zeros(r, sizeof *r);
+    return fe_image_oob_is_valid(r, ppn) ? r->cycle > cycle : !fe_bytes_are_zeros(r, sizeof *r);
 }
 
 /* A page that was synced stands behind one that is missing, which was programmed before it.  No crash
@@ -301,7 +301,7 @@ static int read_entry(struct mend *m, uint32_t entry)
     struct fe_image_entry *r = &g->entries[entry * 2];
     int e = read_at(m, r, 2 * sizeof *r, fe_image_entry_at(g, entry, 0));
     for (uint32_t half = 0; e == 0 && half < 2; half++)
-        if (!fe_image_is_zeros(&r[half], sizeof r[half]) &&
+        if (!fe_bytes_are_zeros(&r[half], sizeof r[half]) &&
             !half_is_good(m, entry, half, &r[half])) {
             r[half] = none;
             fe_image_put(g, &none, sizeof none, fe_image_entry_at(g, entry, half),
@@ -404,7 +404,7 @@ static int mend_all(struct mend *m)
     }
     if (r == 0)
         r = mend_entries(m);
-    return r == 0 && g->failed ? fe_err_set(m->err, g->failed, "%s", g->why.text) : r;
+    return r == 0 ? fe_store_failure(m->s, m->err) : r;
 }
 
 /* What has been done, for people.  What is only looked at was put right in memory. */

@@ -152,28 +152,30 @@ int fe_store_entry_load(struct fe_store *s, uint32_t entry, struct fe_store_entr
 {
     struct fe_image *g = s->img;
     struct fe_image_entry *r = &g->entries[entry * 2];
-    int e = fe_io_read(g->io, g->fd, r, 2 * sizeof *r, (off_t)fe_image_entry_at(g, entry, 0));
+    int e = fe_image_get(g, r, 2 * sizeof *r, fe_image_entry_at(g, entry, 0), "the device's cache",
+                         err);
 
     ret->lpn = FE_LPN_NONE;
-    for (uint32_t i = 0; e == 0 && i < 2; i++)
-        if (!fe_image_is_zeros(&r[i], sizeof r[i]) &&
-            r[i].crc != fe_image_record_crc(entry * 2 + i, &r[i], sizeof r[i]))
+    for (uint32_t i = 0; e == 0 && i < 2; i++) {
+        if (fe_bytes_are_zeros(&r[i], sizeof r[i]))
+            continue;
+        if (r[i].crc != fe_image_record_crc(entry * 2 + i, &r[i], sizeof r[i]))
             return fe_err_set(err, EIO, "%.200s: the record of cache page %u is damaged", g->path,
                               entry);
-    for (uint32_t i = 0; e == 0 && i < 2; i++)
-        if (!fe_image_is_zeros(&r[i], sizeof r[i]) &&
-            (e = fe_image_check_entry(g, entry, &r[i], err)) < 0)
-            return e;
-    uint32_t half = half_of(g, entry);
-    if (e == 0 && r[half].state == FE_ENTRY_ENDED && !g->read_only)
-        end_half(g, entry, half, FE_ENTRY_DROPPED); /* the sync of the opening has its page */
-    if (e == 0 && r[half].state != FE_ENTRY_HELD)
-        return 0;
-    if (e == 0 && data)
-        e = fe_io_read(g->io, g->fd, data, s->page_bytes,
-                       (off_t)fe_image_entry_bytes_at(g, entry, half));
+        e = fe_image_check_entry(g, entry, &r[i], err);
+    }
     if (e < 0)
-        return fe_err_set(err, -e, "%.200s: reading the device's cache: %s", g->path, strerror(-e));
+        return e;
+    uint32_t half = half_of(g, entry);
+    if (r[half].state == FE_ENTRY_ENDED && !g->read_only)
+        end_half(g, entry, half, FE_ENTRY_DROPPED); /* the sync of the opening has its page */
+    if (r[half].state != FE_ENTRY_HELD)
+        return 0;
+    if (data)
+        e = fe_image_get(g, data, s->page_bytes, fe_image_entry_bytes_at(g, entry, half),
+                         "the device's cache", err);
+    if (e < 0)
+        return e;
     if (data && !can_be(g, entry, half, data))
         return fe_err_set(err, EIO, "%.200s: the bytes of cache page %u are not those written",
                           g->path, entry);
@@ -198,7 +200,7 @@ static bool decode_trim(const struct fe_image *g, uint64_t lpn, const uint8_t *r
     struct fe_image_trim r = {0};
     memcpy(&r, record, g->at.trim_bytes);
     *ret_seq = r.seq;
-    return g->at.trim_bytes < sizeof r || fe_image_is_zeros(&r, sizeof r) ||
+    return g->at.trim_bytes < sizeof r || fe_bytes_are_zeros(&r, sizeof r) ||
            r.crc == fe_image_record_crc(lpn, &r, sizeof r);
 }
 
@@ -251,7 +253,7 @@ void fe_store_forget_trims(struct fe_store *s, uint64_t first, uint64_t n)
         len = fe_min_u64(FE_IMAGE_TRIMS_MAX, first + n - at);
         size_t bytes = len * g->at.trim_bytes;
         if (fe_io_read(g->io, g->fd, g->records, bytes, (off_t)trim_at(g, at)) < 0 ||
-            !fe_image_is_zeros(g->records, bytes)) { /* holes stay */
+            !fe_bytes_are_zeros(g->records, bytes)) { /* holes stay */
             memset(g->records, 0, bytes);
             fe_image_put(g, g->records, bytes, trim_at(g, at),
                          "writing the list of trimmed pages");
@@ -283,15 +285,15 @@ int fe_image_read_trims(struct fe_store *s, uint64_t *seqs, struct fe_err *err)
 }
 
 /* A page with a newer copy is not trimmed any more. */
-static int drop_rewritten(struct fe_store *s, uint64_t *seqs)
+static int drop_rewritten(struct fe_store *s, uint64_t *seqs, struct fe_err *err)
 {
     struct fe_image *g = s->img;
     struct fe_image_oob r[64];
     int e = 0;
     for (uint64_t first = 0; e == 0 && first < s->n_pages; first += 64) {
         uint64_t n = fe_min_u64(64, s->n_pages - first);
-        e = fe_io_read(g->io, g->fd, r, n * sizeof r[0],
-                       (off_t)(g->at.oob + first * sizeof r[0]));
+        e = fe_image_get(g, r, n * sizeof r[0], g->at.oob + first * sizeof r[0],
+                         "the OOB of its pages", err);
         for (uint64_t i = 0; e == 0 && i < n; i++)
             if (r[i].state == FE_STORE_PROGRAMMED && r[i].lpn < s->n_pages &&
                 r[i].cycle == g->blocks[(first + i) / s->pages_per_block].cycle &&
@@ -310,9 +312,8 @@ int fe_store_load_trims(struct fe_store *s, uint64_t *words, struct fe_err *err)
     int e = fe_image_read_trims(s, seqs, err);
     for (uint64_t i = 0; e == 0 && i < s->n_pages; i++)
         g->seq = fe_max_u64(g->seq, seqs[i]); /* a crash of the host may have lost the programs */
-    if (e == 0 && !fe_image_is_zeros(seqs, s->n_pages * 8) && (e = drop_rewritten(s, seqs)) < 0)
-        fe_err_set(err, -e, "%.200s: comparing the list of trimmed pages: %s", g->path,
-                   strerror(-e));
+    if (e == 0 && !fe_bytes_are_zeros(seqs, s->n_pages * 8))
+        e = drop_rewritten(s, seqs, err);
     for (uint64_t i = 0; e == 0 && i < s->n_pages; i++)
         fe_bit_put(g->trims, i, seqs[i] != 0);
     free(seqs);
@@ -374,7 +375,7 @@ int fe_image_load_lifetime(struct fe_image *g, bool has_crashed, struct fe_err *
         int e = fe_image_get(g, &r, sizeof r, FE_IMAGE_LIFETIME(place), "the device's clock", err);
         if (e < 0)
             return e;
-        if (fe_image_is_zeros(&r, sizeof r))
+        if (fe_bytes_are_zeros(&r, sizeof r))
             continue;
         if (r.crc != fe_image_record_crc(place, &r, sizeof r)) {
             is_damaged = !has_crashed;

@@ -63,12 +63,10 @@ void fe_image_put(struct fe_image *g, const void *buf, size_t len, uint64_t at, 
         fe_image_fail(g, -r, doing);
 }
 
-const char *fe_store_failure(const struct fe_store *s, int *ret_errnum)
+int fe_store_failure(const struct fe_store *s, struct fe_err *err)
 {
-    if (!s->img || !s->img->failed)
-        return NULL;
-    *ret_errnum = s->img->failed;
-    return s->img->why.text;
+    const struct fe_image *g = s->img;
+    return g && g->failed ? fe_err_set(err, g->failed, "%s", g->why.text) : 0;
 }
 
 int fe_image_write_status(struct fe_image *g)

@@ -17,9 +17,9 @@
 struct fe_store;
 struct fe_image;
 
-/* Why nothing can be written any more; NULL while all is well.  *ret_errnum: ENOSPC,
- * EIO ... */
-const char *fe_store_failure(const struct fe_store *s, int *ret_errnum);
+/* 0 while all is well.  Otherwise a negative errno (-ENOSPC, -EIO ...), with the reason why nothing
+ * can be written any more. */
+int fe_store_failure(const struct fe_store *s, struct fe_err *err);
 
 /* Makes what has been written so far last through a crash of the host.  Without `sync` of
  * struct fe_store_file it does nothing.

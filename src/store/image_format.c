@@ -51,12 +51,6 @@ uint32_t fe_image_record_crc(uint64_t number, const void *record, uint32_t bytes
     return fe_crc32c(fe_crc32c(0, &number, sizeof number), record, bytes - 4);
 }
 
-bool fe_image_is_zeros(const void *record, size_t bytes)
-{
-    const uint8_t *p = record;
-    return p[0] == 0 && memcmp(p, p + 1, bytes - 1) == 0;
-}
-
 bool fe_image_oob_is_valid(const struct fe_image_oob *r, fe_ppn ppn)
 {
     return r->crc == fe_image_record_crc(ppn, r, sizeof *r) && r->state > FE_STORE_ERASED &&

@@ -171,8 +171,5 @@ static inline uint64_t fe_image_final_seq(const struct fe_image_status *st)
     return st->synced_seq - (n_open < st->synced_seq ? n_open : st->synced_seq);
 }
 
-/* Whether a record has never been written. */
-bool fe_image_is_zeros(const void *record, size_t bytes);
-
 /* Whether a page's record is valid; false for one that was never written. */
 bool fe_image_oob_is_valid(const struct fe_image_oob *r, fe_ppn ppn);

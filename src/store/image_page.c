@@ -264,7 +264,7 @@ static int load_record(struct fe_store *s, fe_peb peb, struct fe_store_block *re
                           strerror(-e));
     *ret = (struct fe_store_block){0};
     g->blocks[peb] = (struct fe_image_block_state){0};
-    if (fe_image_is_zeros(&r, sizeof r))
+    if (fe_bytes_are_zeros(&r, sizeof r))
         return 0;
     if (r.crc != fe_image_record_crc(peb, &r, sizeof r))
         return damaged(g, "block", peb, err);
@@ -316,7 +316,7 @@ int fe_store_load_block(struct fe_store *s, fe_peb peb, struct fe_store_block *r
         pages[p] = (struct fe_store_oob){.lpn = FE_LPN_NONE};
         fe_bit_put(s->written, first + p, false);
         if (!fe_image_oob_is_valid(&r[i], first + p)) {
-            if (!fe_image_is_zeros(&r[i], sizeof r[i]))
+            if (!fe_bytes_are_zeros(&r[i], sizeof r[i]))
                 return damaged(g, "page", first + p, err);
             erased = true;
         } else if ((e = fe_image_check_oob(g, first + p, &r[i], ret->erase_count, err)) < 0) {

@@ -21,6 +21,7 @@
 #pragma once
 
 #include "base/bits.h"
+#include "base/bytes.h"
 #include "store/copy_list.h"
 #include "store/image_format.h"
 #include "store/io.h"

@@ -140,11 +140,6 @@ static int make_room_for_list(struct fe_data_writer *w, uint64_t bytes, struct f
     return 0;
 }
 
-static bool is_zeros(const uint8_t *p, size_t len)
-{
-    return len == 0 || (p[0] == 0 && memcmp(p, p + 1, len - 1) == 0);
-}
-
 int fe_data_put(struct fe_data_writer *w, uint64_t offset, uint64_t len, const void *buf,
                 uint64_t *ret_ref, struct fe_err *err)
 {
@@ -154,7 +149,7 @@ int fe_data_put(struct fe_data_writer *w, uint64_t offset, uint64_t len, const v
         size_t piece = first_piece(offset + done, len - done);
         const uint8_t *p = buf ? (const uint8_t *)buf + done : NULL;
         uint64_t place = 0;
-        if (p && !is_zeros(p, piece))
+        if (p && !fe_bytes_are_zeros(p, piece))
             r = put_record(w, BLOCK, p, piece, &place, err);
         fe_bytes_put(w->list + 8 * i, 8, place);
         done += piece;

@@ -40,13 +40,10 @@ static const struct fe_pattern_kind *kind_find(const char *name, size_t len)
 static int unknown(const char *name, size_t len, struct fe_err *err)
 {
     const struct fe_pattern_kind *k;
-    char known[288];
-    size_t n = 0;
+    char known[288] = "", guess[FE_GUESS_MAX];
 
-    known[0] = '\0';
-    for (unsigned i = 0; (k = fe_pattern_kind_at(i)) != NULL && n < sizeof known; i++)
-        n += (size_t)snprintf(known + n, sizeof known - n, " %s", k->name);
-    char guess[FE_GUESS_MAX];
+    for (unsigned i = 0; (k = fe_pattern_kind_at(i)) != NULL; i++)
+        fe_text_add(known, sizeof known, " %s", k->name);
     fe_guess_word(name, len, known, guess);
     return fe_err_set(err, EINVAL, "there is no pattern '%.*s'; %sknown:%s",
                       len > 60 ? 60 : (int)len, name, guess, known);

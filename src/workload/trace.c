@@ -54,11 +54,9 @@ bool fe_trace_format_has_data(const struct fe_trace_format *f)
 /* The names of all formats, each with the separator behind it except the last one. */
 static const char *all_names(char *buf, size_t size, const char *separator)
 {
-    size_t n = 0;
-
     buf[0] = '\0';
-    for (unsigned i = 0; formats[i] && n < size; i++)
-        n += (size_t)snprintf(buf + n, size - n, "%s%s", i ? separator : "", formats[i]->name);
+    for (unsigned i = 0; formats[i]; i++)
+        fe_text_add(buf, size, "%s%s", i ? separator : "", formats[i]->name);
     return buf;
 }
 

@@ -30,13 +30,12 @@ enum { N_KILLS = 24, N_REQUESTS = 60 };
 static bool work_until_killed(struct ft_crash *c, struct ft_rand *r)
 {
     bool refused = false;
-    int errnum;
     ft_crash_writes_left = ft_below(r, ft_chance(r, 50) ? 40 : 400);
     for (uint32_t i = 0; i < N_REQUESTS && !refused; i++) {
         uint64_t idle_ns = ft_chance(r, 15) ? 20000000 : 0;
         if (!ft_crash_step(c, r, c->live->now_ns + idle_ns))
             return false;
-        refused = fe_device_failure(c->live, &errnum) != NULL;
+        refused = fe_device_failure(c->live, NULL) < 0;
     }
     ft_crash_writes_left = 0;
     fe_device_destroy(c->live);

@@ -160,7 +160,7 @@ static void test_flusher_everybody_hears_of_lost_data(void **state)
     struct fe_server *s = make();
     struct client c[THREADS];
     struct fe_err err = {""};
-    int errnum = 0;
+    struct fe_err why = {""};
     assert_int_equal(submit(s, FE_REQ_WRITE, 20, true), FE_OK);
     host.lost = true;
     start_clients(c, THREADS, s);
@@ -174,8 +174,8 @@ static void test_flusher_everybody_hears_of_lost_data(void **state)
     assert_int_equal(submit(s, FE_REQ_WRITE, 3, false), FE_HOST_FAILED);
     assert_int_equal(submit(s, FE_REQ_TRIM, 3, true), FE_HOST_FAILED);
     assert_int_equal(submit(s, FE_REQ_READ, 20, false), FE_OK);
-    assert_non_null(strstr(fe_server_failure(s, &errnum), "fdatasync"));
-    assert_int_equal(errnum, EIO);
+    assert_int_equal(fe_server_failure(s, &why), -EIO);
+    assert_non_null(strstr(why.text, "fdatasync"));
     assert_int_equal(fe_server_close(s, &err), -EIO);
     fe_server_destroy(s);
 }

@@ -28,6 +28,7 @@
 
 #include "damaged_fields.h"
 
+#include "base/bytes.h"
 #include "base/crc32c.h"
 #include "flashemu/device.h"
 #include "store/image_check.h"
@@ -176,8 +177,7 @@ static void write_some(struct fe_device *dev, uint32_t n_writes)
 
 static bool can_write(struct fe_device *dev)
 {
-    int errnum;
-    return !fe_device_failure(dev, &errnum) && fe_device_has_power(dev);
+    return fe_device_failure(dev, NULL) == 0 && fe_device_has_power(dev);
 }
 
 /* ---- files ---- */
@@ -322,7 +322,7 @@ static uint64_t choose(int sort)
     uint64_t n = 0;
     for (int look = 0; look < 8; look++) {
         n = ft_below(&b.rand, number_of(sort));
-        if (!fe_image_is_zeros(b.good + place(sort, n), records[sort].bytes))
+        if (!fe_bytes_are_zeros(b.good + place(sort, n), records[sort].bytes))
             break;
     }
     return n;

@@ -72,6 +72,25 @@ static void test_err_nomem_names_what_and_how_much(void **state)
     assert_string_equal(err.text, "out of memory: page map (4096 bytes)");
 }
 
+/* For every length of the buffer: what fits of the pieces, one behind the other, and no byte more. */
+static void test_err_pieces_of_a_text_are_left_out_behind_its_end(void **state)
+{
+    static const char all[] = "page norlog: 17";
+    (void)state;
+    for (size_t len = 1; len < sizeof all + 3; len++) {
+        char buf[sizeof all + 4];
+        memset(buf, '#', sizeof buf);
+        buf[0] = '\0';
+        fe_text_add(buf, len, "%s", "page");
+        fe_text_add(buf, len, " %s", "norlog");
+        fe_text_add(buf, len, ": %d", 17);
+        size_t fits = len - 1 < strlen(all) ? len - 1 : strlen(all);
+        assert_int_equal(strlen(buf), fits);
+        assert_memory_equal(buf, all, fits);
+        assert_int_equal(buf[len], '#');
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -81,6 +100,7 @@ int main(void)
         cmocka_unit_test(test_err_long_message_is_cut_with_dots),
         cmocka_unit_test(test_err_control_characters_become_question_marks),
         cmocka_unit_test(test_err_nomem_names_what_and_how_much),
+        cmocka_unit_test(test_err_pieces_of_a_text_are_left_out_behind_its_end),
     };
     return cmocka_run_group_tests_name("err", tests, NULL, NULL);
 }

@@ -273,8 +273,8 @@ static void test_area_goes_past_the_cache(void **state)
         for (int i = 0; i < 3000; i++) {
             ft_layer_write_each(&l, (fe_lpn)ft_below(&r, l.ftl->n_lpns), 1);
             for (fe_lpn lpn = 0; lpn < l.ftl->n_lpns; lpn++)
-                if (fe_mapped(f->map[lpn]) != FE_PPN_NONE)
-                    assert_int_equal(fe_mapped(f->map[lpn]) < AREA_BLOCKS * 8,
+                if (fe_mapped(f->base.map[lpn]) != FE_PPN_NONE)
+                    assert_int_equal(fe_mapped(f->base.map[lpn]) < AREA_BLOCKS * 8,
                                      lpn >= FIRST && lpn < FIRST + AREA);
         }
         assert_true(l.ftl->counters.slc_folds > 0);
@@ -361,7 +361,7 @@ static void test_area_power_on_drops_what_was_moved(void **state)
     ft_layer_power_cycle(&l);
     assert_int_equal(fe_medium_next_page(l.rig.medium, 4), 0);
     assert_int_equal(fe_medium_next_page(l.rig.medium, 0), 4); /* nothing else was erased */
-    assert_int_equal(fe_mapped(page_of(l.ftl)->map[8]), 1 * 8);
+    assert_int_equal(fe_mapped(page_of(l.ftl)->base.map[8]), 1 * 8);
     assert_int_equal(page_of(l.ftl)->area.pool.n, 2);
     ft_layer_end(&l);
 }
@@ -378,10 +378,10 @@ static void test_area_check_finds_damage(void **state)
     ft_layer_check_finds_damage(&l);
     struct page_ftl *f = page_of(l.ftl);
     fe_err_init(&err);
-    f->map[FIRST] = f->map[0]; /* valid, and on the wrong side */
+    f->base.map[FIRST] = f->base.map[0]; /* valid, and on the wrong side */
     assert_int_equal(l.ftl->ops->check(l.ftl, &err), -EIO);
     fe_err_init(&err);
-    f->map[FIRST] = fe_mapping(0);
+    f->base.map[FIRST] = fe_mapping(0);
     ft_layer_check(&l);
     fe_chip_mark(&l.rig.medium->chip, 0, FE_MARK_SLC, false); /* a full block of the area */
     assert_int_equal(l.ftl->ops->check(l.ftl, &err), -EIO);

@@ -52,7 +52,7 @@ static void assert_same(struct bench *x, struct bench *y)
     struct fe_err err;
     fe_err_init(&err);
     ft_assert_same_chip(&x->rig, &y->rig);
-    FT_ASSERT_SAME(f->map, g->map, x->ftl->n_lpns);
+    FT_ASSERT_SAME(f->base.map, g->base.map, x->ftl->n_lpns);
     FT_ASSERT_SAME(f->blocks.valid, g->blocks.valid, geo->n_pebs);
     FT_ASSERT_SAME(f->blocks.state, g->blocks.state, geo->n_pebs);
     FT_ASSERT_SAME(f->blocks.valid_bits, g->blocks.valid_bits, fe_bits_words(geo->n_ppns));

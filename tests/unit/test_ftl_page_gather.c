@@ -53,7 +53,7 @@ static const char *cached(const struct ft_layer *l, fe_lpn first, uint32_t n)
     static char text[64];
     const struct page_ftl *f = page_of(l->ftl);
     for (uint32_t i = 0; i < n; i++) {
-        fe_ppn ppn = fe_mapped(f->map[first + i]);
+        fe_ppn ppn = fe_mapped(f->base.map[first + i]);
         text[i] = ppn == FE_PPN_NONE ? '-'
                   : fe_medium_is_slc(f->base.medium, fe_peb_of(&f->blocks.geo, ppn)) ? '1' : '0';
     }
@@ -69,7 +69,7 @@ static void test_the_last_page_takes_the_others_along(void **state)
     ft_layer_write_each(&l, 0, 3);
     EXPECT_PROGRAMS(&l, SLC, SLC, SLC);
     assert_string_equal(cached(&l, 0, 4), "111-");
-    fe_ppn old = fe_mapped(page_of(l.ftl)->map[0]);
+    fe_ppn old = fe_mapped(page_of(l.ftl)->base.map[0]);
     assert_true(fe_store_is_written(l.rig.store, old));
     ft_layer_write_each(&l, 3, 1);
     EXPECT_PROGRAMS(&l, 200000, 200000, 600000, 200000);
@@ -176,14 +176,14 @@ static void test_what_is_lost_stays_lost(void **state)
     struct fe_err err;
     assert_int_equal(fe_chip_keep_flips(&m->chip, &err), 0);
     ft_layer_write_each(&l, 0, 3);
-    fe_chip_set_flips(&m->chip, fe_mapped(f->map[0]), FE_FLIPS_SILENT);
-    fe_chip_set_flips(&m->chip, fe_mapped(f->map[1]), FE_FLIPS_LOST);
-    fe_chip_set_flips(&m->chip, fe_mapped(f->map[2]), 7); /* of the cells, not of the data */
+    fe_chip_set_flips(&m->chip, fe_mapped(f->base.map[0]), FE_FLIPS_SILENT);
+    fe_chip_set_flips(&m->chip, fe_mapped(f->base.map[1]), FE_FLIPS_LOST);
+    fe_chip_set_flips(&m->chip, fe_mapped(f->base.map[2]), 7); /* of the cells, not of the data */
     ft_layer_write_each(&l, 3, 1);
     assert_string_equal(cached(&l, 0, 4), "0000");
-    assert_int_equal(fe_medium_flips(m, fe_mapped(f->map[0])), FE_FLIPS_SILENT);
-    assert_int_equal(fe_medium_flips(m, fe_mapped(f->map[1])), FE_FLIPS_LOST);
-    assert_int_equal(fe_medium_flips(m, fe_mapped(f->map[2])), 0);
+    assert_int_equal(fe_medium_flips(m, fe_mapped(f->base.map[0])), FE_FLIPS_SILENT);
+    assert_int_equal(fe_medium_flips(m, fe_mapped(f->base.map[1])), FE_FLIPS_LOST);
+    assert_int_equal(fe_medium_flips(m, fe_mapped(f->base.map[2])), 0);
     ft_layer_fini(&l);
 }
 

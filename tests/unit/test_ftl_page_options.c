@@ -93,14 +93,14 @@ static void test_page_that_falls_silent_becomes_cold(void **state)
         ft_layer_write_each(&l, 0, n);
         for (int i = 0; i < 8; i++)
             ft_layer_write_each(&l, 5, 1);
-        assert_int_equal(fe_medium_tag(l.rig.medium, fe_mapped(f->map[5])), FE_TAG_DATA);
+        assert_int_equal(fe_medium_tag(l.rig.medium, fe_mapped(f->base.map[5])), FE_TAG_DATA);
         bool was_late = false;
         for (uint32_t i = 1; i < 6 * n; i++) {
-            fe_ppn before = fe_mapped(f->map[5]);
+            fe_ppn before = fe_mapped(f->base.map[5]);
             ft_layer_write_each(&l, 6 + (fe_lpn)ft_below(&r, n - 6), 1);
-            if (fe_mapped(f->map[5]) == before)
+            if (fe_mapped(f->base.map[5]) == before)
                 continue;
-            uint8_t tag = fe_medium_tag(l.rig.medium, fe_mapped(f->map[5]));
+            uint8_t tag = fe_medium_tag(l.rig.medium, fe_mapped(f->base.map[5]));
             if (i == n || i == n + 1) /* the write that cleans has counted already, or not yet */
                 continue;
             assert_int_equal(tag, i < n ? FE_TAG_COPY : FE_TAG_COLD_COPY);

@@ -58,7 +58,7 @@ static void test_image_stops_at_the_first_failure(void **state)
         struct fe_store_block b;
         struct fe_store_oob p[PPB];
         uint8_t buf[PAGE];
-        int errnum = 0;
+        struct fe_err why = {""};
         ft_io_init(&host);
         struct fe_store *s = made();
         host.fail_call = FT_PWRITE;
@@ -66,8 +66,8 @@ static void test_image_stops_at_the_first_failure(void **state)
         host.fail_errno = ENOSPC; /* once: the next writes would succeed, and must not be tried */
         for (fe_ppn i = 0; i < PPB; i++)
             program(s, i, i, i + 1, (uint8_t)i);
-        assert_non_null(strstr(fe_store_failure(s, &errnum), "No space left"));
-        assert_int_equal(errnum, ENOSPC);
+        assert_int_equal(fe_store_failure(s, &why), -ENOSPC);
+        assert_non_null(strstr(why.text, "No space left"));
         uint32_t kept = (uint32_t)(at - 1) / 2;
         for (fe_ppn i = 0; i < PPB; i++)
             if (i < kept)
@@ -89,7 +89,7 @@ static void test_image_stops_at_the_first_failure(void **state)
 static void test_image_failed_sync_is_final(void **state)
 {
     (void)state;
-    int errnum = 0;
+    struct fe_err why = {""};
     struct fe_store *s = made();
     program(s, 0, 1, 1, 1);
     host.fail_call = FT_FDATASYNC;
@@ -97,7 +97,8 @@ static void test_image_failed_sync_is_final(void **state)
     host.fail_errno = EIO;
     struct fe_store_sync sync = fe_store_sync_begin(s);
     assert_int_equal(fe_store_sync_end(s, sync, fe_store_sync_run(s)), -EIO);
-    assert_non_null(strstr(fe_store_failure(s, &errnum), "fdatasync"));
+    assert_int_equal(fe_store_failure(s, &why), -EIO);
+    assert_non_null(strstr(why.text, "fdatasync"));
     sync = fe_store_sync_begin(s); /* the next one would succeed, which means nothing */
     assert_int_equal(fe_store_sync_end(s, sync, fe_store_sync_run(s)), -EIO);
     fe_store_destroy(s);
@@ -113,7 +114,7 @@ static void test_image_both_kinds_of_sync_hear_of_lost_data(void **state)
         struct fe_store_oob p[PPB];
         struct fe_err err = {""};
         uint8_t buf[PAGE];
-        int errnum = 0, r = 0;
+        int r = 0;
         ft_io_init(&host);
         struct fe_store *s = made();
         program(s, 0, 1, 1, 1);
@@ -123,7 +124,7 @@ static void test_image_both_kinds_of_sync_hear_of_lost_data(void **state)
         if (!inside_first)
             r = fe_store_sync_run(s);
         program(s, 0, 2, 2, 2); /* must wait for a sync of the erase */
-        assert_non_null(fe_store_failure(s, &errnum));
+        assert_int_equal(fe_store_failure(s, NULL), -EIO);
         assert_int_equal(fe_store_read(s, 0, 0, PAGE, buf), -EIO);
         if (inside_first)
             r = fe_store_sync_run(s);

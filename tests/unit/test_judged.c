@@ -10,6 +10,7 @@
 #include "lib/image_kinds.h"
 #include "lib/unit.h"
 
+#include "base/bytes.h"
 #include "base/crc32c.h"
 #include "flashemu/device.h"
 #include "nand/chip_record.h"
@@ -75,7 +76,7 @@ static bool is_programmed(uint32_t peb, uint32_t page)
 
 static void seal(uint64_t number, void *record, uint32_t bytes)
 {
-    if (fe_image_is_zeros(record, bytes))
+    if (fe_bytes_are_zeros(record, bytes))
         return;
     uint32_t crc = fe_image_record_crc(number, record, bytes);
     memcpy((uint8_t *)record + bytes - sizeof crc, &crc, sizeof crc);

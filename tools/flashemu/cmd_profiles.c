@@ -120,13 +120,13 @@ static void print_sources(json_t *sources, char *buf, size_t size)
 {
     const char *word;
     json_t *n;
-    size_t len = 0;
 
-    snprintf(buf, size, "-");
+    buf[0] = '\0';
     json_object_foreach(sources, word, n)
-        if (len < size)
-            len += (size_t)snprintf(buf + len, size - len, "%s%s %lld", len ? ", " : "", word,
-                                    (long long)json_integer_value(n));
+        fe_text_add(buf, size, "%s%s %lld", buf[0] ? ", " : "", word,
+                    (long long)json_integer_value(n));
+    if (!buf[0])
+        fe_text_add(buf, size, "-");
 }
 
 static void describe_mistake(const char *name, const char *mistake, json_t *array)
@@ -463,13 +463,11 @@ static void put_sections(void)
 static int help_topics(void)
 {
     char strategies[256] = "", profiles[512] = "";
-    size_t n = 0;
 
-    for (uint32_t i = 0; fe_ftl_registry[i] && n < sizeof strategies; i++)
-        n += (size_t)snprintf(strategies + n, sizeof strategies - n, " %s", fe_ftl_registry[i]->name);
-    n = 0;
-    for (int i = 0; fe_profile_names[i] && n < sizeof profiles; i++)
-        n += (size_t)snprintf(profiles + n, sizeof profiles - n, " %s", fe_profile_names[i]);
+    for (uint32_t i = 0; fe_ftl_registry[i]; i++)
+        fe_text_add(strategies, sizeof strategies, " %s", fe_ftl_registry[i]->name);
+    for (int i = 0; fe_profile_names[i]; i++)
+        fe_text_add(profiles, sizeof profiles, " %s", fe_profile_names[i]);
     puts("usage: flashemu help TOPIC\n\nTOPIC is a command, a profile, a strategy (a value of "
          "ftl.type), a section of\na profile, a key with its section, as in nand.tR, or all: every "
          "key with what it\nmeans.\n");

@@ -75,10 +75,9 @@ static int no_command(const char *name)
 static const char *command_names(void)
 {
     static char names[256];
-    size_t n = 0;
 
-    for (int i = 0; i < N_COMMANDS && n < sizeof names; i++)
-        n += (size_t)snprintf(names + n, sizeof names - n, " %s", commands[i].name);
+    for (int i = 0; i < N_COMMANDS; i++)
+        fe_text_add(names, sizeof names, " %s", commands[i].name);
     return names;
 }
 

@@ -81,7 +81,6 @@ struct norlog {
     struct fe_ftl_params p;
     struct fe_blocks blocks;
     uint32_t header_pages, data_pages; /* of a block */
-    struct fe_mapping *map;            /* by lpn */
     uint32_t next_die;                 /* of the next block of the log */
 };
 
@@ -140,7 +139,7 @@ static enum fe_status append(struct norlog *n, bool is_static, fe_lpn lpn, fe_pp
     fe_ppn ppn;
     st = fe_blocks_append(&n->blocks, front, lpn, tag, base, off, len, data, &ppn);
     if (st == FE_OK)
-        n->map[lpn] = fe_mapping(ppn);
+        n->base.map[lpn] = fe_mapping(ppn);
     return st;
 }
 
@@ -191,28 +190,17 @@ static enum fe_status norlog_write(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off,
         st = collect(n);
     if (st != FE_OK)
         return st;
-    fe_ppn old = fe_mapped(n->map[lpn]);
+    fe_ppn old = fe_mapped(n->base.map[lpn]);
     st = append(n, false, lpn, old, off, len, data);
     if (st == FE_OK && old != FE_PPN_NONE)
         fe_blocks_replaced(&n->blocks, old);
     return st;
 }
 
-static enum fe_status norlog_read(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, uint32_t len,
-                                  void *buf)
-{
-    return fe_read_mapped(ftl->medium, fe_mapped(norlog_of(ftl)->map[lpn]), off, len, buf);
-}
-
-static fe_ppn norlog_locate(const struct fe_ftl *ftl, fe_lpn lpn)
-{
-    return fe_mapped(((const struct norlog *)ftl)->map[lpn]);
-}
-
 static enum fe_status norlog_trim(struct fe_ftl *ftl, fe_lpn first, uint32_t n_pages)
 {
     struct norlog *n = norlog_of(ftl);
-    fe_blocks_trim(&n->blocks, n->map, first, n_pages);
+    fe_blocks_trim(&n->blocks, n->base.map, first, n_pages);
     return FE_OK;
 }
 
@@ -273,9 +261,7 @@ static uint64_t norlog_max_lpns(const struct fe_ftl_params *p, const struct fe_g
 
 static void norlog_fini(struct fe_ftl *ftl)
 {
-    struct norlog *n = norlog_of(ftl);
-    fe_blocks_fini(&n->blocks);
-    free(n->map);
+    fe_blocks_fini(&norlog_of(ftl)->blocks);
 }
 
 static uint32_t norlog_frontier_of(const struct fe_ftl *ftl, fe_peb peb)
@@ -304,8 +290,8 @@ static int init(struct norlog *n, struct fe_err *err)
         .sets = {{p->gc_policy, p->gc_d, n->data_pages}},
         .frontiers = {[LOG] = {1, g->pages_per_block, 0}, [STATIC] = {1, g->pages_per_block, 0}},
     };
-    n->map = calloc(n->base.n_lpns, sizeof *n->map);
-    if (!n->map)
+    n->base.map = calloc(n->base.n_lpns, sizeof *n->base.map);
+    if (!n->base.map)
         return fe_err_nomem(err, "map of norlog", n->base.n_lpns * 4ull);
     int r = fe_blocks_init(&n->blocks, &n->base, &block_ops, &config, err);
     n->blocks.closes_early = n->blocks.levels;
@@ -358,15 +344,15 @@ static int power_on(struct norlog *n, struct fe_err *err)
     if (r < 0)
         return r;
     enum fe_status st = fe_recover_scan(m);
-    fe_recover_newest(m, n->map, n->base.n_lpns, NULL);
+    fe_recover_newest(m, n->base.map, n->base.n_lpns, NULL);
     if (st == FE_OK)
         st = erase_headers(n);
     if (st == FE_OK)
-        st = fe_blocks_drop_moved(&n->blocks, n->map, true);
+        st = fe_blocks_drop_moved(&n->blocks, n->base.map, true);
     if (st != FE_OK)
         return fe_blocks_power_on_result(st, err);
     fe_ops_barrier(m->ops);
-    fe_blocks_mark_valid(&n->blocks, n->map, n->base.n_lpns);
+    fe_blocks_mark_valid(&n->blocks, n->base.map, n->base.n_lpns);
     n->blocks.fronts[LOG].open[0] = newest_unfinished(n); /* fe_blocks_sort keeps this place */
     r = fe_blocks_sort(&n->blocks, true, err);
     return r == 0 ? fe_blocks_restore(&n->blocks, err) : r;
@@ -422,7 +408,7 @@ static int check_sectors(const struct norlog *n, fe_peb peb, struct fe_err *err)
         if (lpn >= n->base.n_lpns)
             return fe_err_set(err, EIO, "block %u page %u is logical page %u of %u", peb, i, lpn,
                               n->base.n_lpns);
-        fe_ppn at = fe_mapped(n->map[lpn]);
+        fe_ppn at = fe_mapped(n->base.map[lpn]);
         if (at != FE_PPN_NONE && fe_medium_seq(m, at) < fe_medium_seq(m, first + i))
             return fe_err_set(err, EIO, "logical page %u: page %u is newer than page %u, which is "
                               "mapped", lpn, first + i, at);
@@ -437,7 +423,7 @@ static int norlog_check(const struct fe_ftl *ftl, struct fe_err *err)
     uint64_t n_mapped = 0;
     int r = 0;
     for (fe_lpn lpn = 0; lpn < ftl->n_lpns && r == 0; lpn++)
-        r = fe_blocks_check_entry(b, "logical", lpn, fe_mapped(n->map[lpn]), lpn, &n_mapped, err);
+        r = fe_blocks_check_entry(b, "logical", lpn, fe_mapped(n->base.map[lpn]), lpn, &n_mapped, err);
     for (fe_peb peb = 0; peb < b->geo.n_pebs && r == 0; peb++) {
         if (b->state[peb] != FE_BLOCK_BAD && fe_medium_next_page(ftl->medium, peb))
             r = check_header(n, peb, err);
@@ -457,8 +443,8 @@ const struct fe_ftl_ops fe_ftl_norlog = {
     .start = norlog_start,
     .fini = norlog_fini,
     .may_hold = norlog_may_hold,
-    .read = norlog_read,
-    .locate = norlog_locate,
+    .read = fe_mapped_read,
+    .locate = fe_mapped_locate,
     .write = norlog_write,
     .trim = norlog_trim,
     .idle = norlog_idle,

@@ -29,7 +29,6 @@
 #include "ftl/recover.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 static void page_begin_command(struct fe_ftl *ftl, bool write, uint64_t offset, uint64_t len)
 {
@@ -62,7 +61,7 @@ static enum fe_status page_write(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, u
         st = fe_page_take_along(f, stream, lpn);
     if (st != FE_OK)
         return st;
-    fe_ppn old = fe_mapped(f->map[lpn]);
+    fe_ppn old = fe_mapped(f->base.map[lpn]);
     st = fe_page_place(f, stream, lpn, old, off, len, data);
     if (st == FE_OK && old != FE_PPN_NONE)
         fe_blocks_replaced(b, old);
@@ -72,14 +71,8 @@ static enum fe_status page_write(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, u
 static enum fe_status page_read(struct fe_ftl *ftl, fe_lpn lpn, uint32_t off, uint32_t len,
                                 void *buf)
 {
-    struct page_ftl *f = page_of(ftl);
-    fe_costs_page(&f->costs, ftl->medium->ops, false, lpn, len);
-    return fe_read_mapped(ftl->medium, fe_mapped(f->map[lpn]), off, len, buf);
-}
-
-static fe_ppn page_locate(const struct fe_ftl *ftl, fe_lpn lpn)
-{
-    return fe_mapped(((const struct page_ftl *)ftl)->map[lpn]);
+    fe_costs_page(&page_of(ftl)->costs, ftl->medium->ops, false, lpn, len);
+    return fe_read_mapped(ftl->medium, fe_mapped(ftl->map[lpn]), off, len, buf);
 }
 
 /* How many of the n pages from `first` on are in the area, or outside it, as the first one is. */
@@ -96,7 +89,7 @@ static enum fe_status page_trim(struct fe_ftl *ftl, fe_lpn first, uint32_t n)
     struct page_ftl *f = page_of(ftl);
     for (uint32_t done = 0, part; done < n; done += part) {
         part = pages_together(f, first + done, n - done);
-        fe_blocks_trim(fe_page_blocks_for(f, first + done), f->map, first + done, part);
+        fe_blocks_trim(fe_page_blocks_for(f, first + done), f->base.map, first + done, part);
     }
     return FE_OK;
 }
@@ -105,10 +98,10 @@ static void page_fetch(const struct fe_ftl *ftl, fe_lpn lpn, uint32_t step)
 {
     const struct page_ftl *f = (const struct page_ftl *)ftl;
     if (step == 0)
-        fe_fetch(&f->map[lpn]);
-    else if (fe_mapped(f->map[lpn]) != FE_PPN_NONE)
-        fe_blocks_fetch(fe_page_in_area(f, lpn) ? &f->area : &f->blocks, fe_mapped(f->map[lpn]),
-                        step);
+        fe_fetch(&f->base.map[lpn]);
+    else if (fe_mapped(f->base.map[lpn]) != FE_PPN_NONE)
+        fe_blocks_fetch(fe_page_in_area(f, lpn) ? &f->area : &f->blocks,
+                        fe_mapped(f->base.map[lpn]), step);
 }
 
 static uint32_t page_valid_pages(const struct fe_ftl *ftl, fe_peb peb)
@@ -129,7 +122,6 @@ static void page_fini(struct fe_ftl *ftl)
     fe_blocks_fini(&f->blocks);
     fe_blocks_fini(&f->area);
     fe_page_heat_fini(&f->heat);
-    free(f->map);
 }
 
 static const struct fe_block_ops block_ops = {
@@ -153,7 +145,7 @@ static int init_blocks(struct page_ftl *f, struct fe_blocks *b, const struct fe_
         .threshold = p->clean.wl_threshold,
         .n_aside = p->page.slc_mode == FE_SLC_STATIC ? p->page.slc_blocks : 0,
         .seed = p->seed,
-        .map = f->map,
+        .map = f->base.map,
         .sets = {[SET_PLAIN] = {p->clean.gc_policy, p->clean.gc_d, pages},
                  [SET_CACHED] = {FE_GC_FIFO, 1, slc}},
     };
@@ -188,8 +180,9 @@ static int init(struct page_ftl *f, struct fe_err *err)
     fe_costs_init(&f->costs, p, f->base.medium->geo.page_bytes, 0);
     f->run_last = FE_LPN_NONE;
     f->gather_pages = (uint32_t)(p->page.slc_gather / f->base.medium->geo.page_bytes);
-    f->map = fe_table_alloc(n, sizeof *f->map);
-    if (!f->map || (p->page.hot_cold == FE_HOT_COLD_TWO_POOL && !fe_page_heat_init(&f->heat, n)))
+    f->base.map = fe_table_alloc(n, sizeof *f->base.map);
+    if (!f->base.map ||
+        (p->page.hot_cold == FE_HOT_COLD_TWO_POOL && !fe_page_heat_init(&f->heat, n)))
         return fe_err_nomem(err, "page map", n * 4ull);
     return init_parts(f, err);
 }
@@ -225,16 +218,16 @@ static int power_on(struct page_ftl *f, struct fe_err *err)
     if (r < 0)
         return r;
     enum fe_status st = fe_recover_scan(m);
-    fe_recover_newest(m, f->map, f->base.n_lpns, NULL);
+    fe_recover_newest(m, f->base.map, f->base.n_lpns, NULL);
     if (st == FE_OK)
-        st = fe_blocks_drop_moved(&f->blocks, f->map, false);
+        st = fe_blocks_drop_moved(&f->blocks, f->base.map, false);
     if (st == FE_OK && f->area_pages)
-        st = fe_blocks_drop_moved(&f->area, f->map, false);
+        st = fe_blocks_drop_moved(&f->area, f->base.map, false);
     if (st != FE_OK)
         return fe_blocks_power_on_result(st, err);
     for (fe_lpn lpn = 0, n; lpn < f->base.n_lpns; lpn += n) {
         n = pages_together(f, lpn, f->base.n_lpns - lpn);
-        fe_blocks_mark_valid(fe_page_blocks_for(f, lpn), f->map + lpn, n);
+        fe_blocks_mark_valid(fe_page_blocks_for(f, lpn), f->base.map + lpn, n);
     }
     r = put_in_order(&f->blocks, err);
     return r == 0 && f->area_pages ? put_in_order(&f->area, err) : r;
@@ -271,7 +264,7 @@ static int page_check(const struct fe_ftl *ftl, struct fe_err *err)
     int r = 0;
     for (fe_lpn lpn = 0; lpn < ftl->n_lpns && r == 0; lpn++) {
         bool in_area = fe_page_in_area(f, lpn);
-        r = fe_blocks_check_entry(in_area ? &f->area : b, "logical", lpn, fe_mapped(f->map[lpn]),
+        r = fe_blocks_check_entry(in_area ? &f->area : b, "logical", lpn, fe_mapped(ftl->map[lpn]),
                                   lpn, in_area ? &n_area : &n_mapped, err);
     }
     if (r == 0)
@@ -297,7 +290,7 @@ const struct fe_ftl_ops fe_ftl_page = {
     .may_hold = page_may_hold,
     .uses_slc = true,
     .read = page_read,
-    .locate = page_locate,
+    .locate = fe_mapped_locate,
     .write = page_write,
     .fill = fe_page_fill,
     .trim = page_trim,

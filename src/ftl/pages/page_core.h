@@ -44,7 +44,6 @@ struct page_ftl {
     struct fe_blocks area;   /* the same for the enhanced area; zeros if there is none */
     fe_lpn area_first;       /* the area is [area_first, area_first + area_pages) */
     uint32_t area_pages;
-    struct fe_mapping *map;  /* by lpn */
     struct fe_costs costs;
     fe_lpn run_last;         /* the host's previous page, or FE_LPN_NONE */
     uint32_t run_pages;      /* pages in order before the present one */

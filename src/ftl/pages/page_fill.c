@@ -57,7 +57,7 @@ static void fill_stripe(struct page_ftl *f, struct fe_frontier *front, fe_lpn fi
     uint32_t parts = UINT32_C(1) << f->base.medium->geo.parts_log2;
     open_all(b, front);
     fe_medium_prog_stripe(f->base.medium, front->open, n, first, FE_TAG_DATA);
-    struct fe_mapping *map = &f->map[first];
+    struct fe_mapping *map = &f->base.map[first];
     for (uint32_t page = 0; page < pages; page += parts)
         for (uint32_t i = 0; i < n; i++)
             for (uint32_t part = 0; part < parts; part++)

@@ -141,7 +141,7 @@ enum fe_status fe_page_place(struct page_ftl *f, enum stream stream, fe_lpn lpn,
     enum fe_status st = fe_blocks_append(b, front, lpn, tag_of(stream, len == 0), base, off, len,
                                          data, &ppn);
     if (st == FE_OK)
-        f->map[lpn] = fe_mapping(ppn);
+        f->base.map[lpn] = fe_mapping(ppn);
     return st;
 }
 
@@ -158,7 +158,7 @@ enum fe_status fe_page_place_kept(struct page_ftl *f, enum stream stream, fe_lpn
     if (st != FE_OK)
         return st;
     fe_blocks_appended(&f->blocks, front, ppn);
-    f->map[lpn] = fe_mapping(ppn);
+    f->base.map[lpn] = fe_mapping(ppn);
     return FE_OK;
 }
 

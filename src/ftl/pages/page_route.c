@@ -79,7 +79,7 @@ enum stream fe_page_stream_of_host(struct page_ftl *f, fe_lpn lpn)
 {
     bool two_pool = f->p.page.hot_cold == FE_HOT_COLD_TWO_POOL;
     if (two_pool)
-        fe_page_heat_touch(&f->heat, lpn, fe_mapped(f->map[lpn]) == FE_PPN_NONE);
+        fe_page_heat_touch(&f->heat, lpn, fe_mapped(f->base.map[lpn]) == FE_PPN_NONE);
     if (!fe_page_in_area(f, lpn) && fe_page_wants_cache(f) && fe_page_cache_takes(f))
         return STREAM_CACHE;
     return two_pool && !fe_page_is_hot(&f->heat, lpn) ? STREAM_COLD : STREAM_MAIN;
@@ -95,7 +95,7 @@ enum fe_status fe_page_take_along(struct page_ftl *f, enum stream stream, fe_lpn
         if (fe_page_in_area(f, l))
             continue;
         enum fe_status st = fe_page_make_room(f, b, fe_page_wants_cache(f));
-        fe_ppn old = fe_mapped(f->map[l]);
+        fe_ppn old = fe_mapped(f->base.map[l]);
         if (st != FE_OK)
             return st;
         if (old == FE_PPN_NONE || !fe_medium_is_slc(f->base.medium, fe_peb_of(&b->geo, old)))

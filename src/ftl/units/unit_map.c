@@ -176,7 +176,7 @@ static uint32_t row_at(const struct fe_unit_map *map, fe_leb leb, uint32_t page,
 }
 
 /* What copy_up_to copies, in series. */
-struct in_runs {
+struct in_series {
     struct fe_unit_map *map;
     fe_leb leb;
     uint32_t unit, to;
@@ -185,7 +185,7 @@ struct in_runs {
     struct fe_series series;
 };
 
-static void note_copies(const struct in_runs *c, uint32_t page, uint32_t n)
+static void note_copies(const struct in_series *c, uint32_t page, uint32_t n)
 {
     struct fe_unit_map *map = c->map;
     fe_lpn lpn = fe_unit_map_lpn(map, c->leb, page);
@@ -197,7 +197,7 @@ static void note_copies(const struct in_runs *c, uint32_t page, uint32_t n)
 }
 
 /* The n pages that the unit gets next, which are a row. */
-static void copy_row(struct in_runs *c, uint32_t n)
+static void copy_row(struct in_series *c, uint32_t n)
 {
     struct fe_unit_map *map = c->map;
     uint32_t page = map->units.fill[c->unit];
@@ -216,7 +216,7 @@ static void copy_row(struct in_runs *c, uint32_t n)
     note_copies(c, page, n);
 }
 
-static void copy_page(struct in_runs *c, fe_ppn from)
+static void copy_page(struct in_series *c, fe_ppn from)
 {
     struct fe_unit_map *map = c->map;
     struct fe_medium *m = map->base.medium;
@@ -235,7 +235,7 @@ static void copy_page(struct in_runs *c, fe_ppn from)
 }
 
 /* The n pages that the unit gets next, through the buffer, which they fit into. */
-static void copy_through_buffer(struct in_runs *c, uint32_t n)
+static void copy_through_buffer(struct in_series *c, uint32_t n)
 {
     struct fe_unit_map *map = c->map;
     struct fe_medium *m = map->base.medium;
@@ -251,7 +251,7 @@ static void copy_through_buffer(struct in_runs *c, uint32_t n)
 }
 
 /* Buffer by buffer, or many buffers as a row. */
-static void copy_in_runs(struct in_runs *c)
+static void copy_in_series(struct in_series *c)
 {
     struct fe_unit_map *map = c->map;
     uint32_t page, n;
@@ -277,7 +277,7 @@ static enum fe_status copy_up_to(struct fe_unit_map *map, fe_leb leb, uint32_t u
     enum fe_tag last_tag = is_merge && tag == FE_TAG_MERGE ? FE_TAG_MERGE_END : tag;
     bool is_data = unit == map->data[leb];
     if (fe_series_allowed(map->base.medium)) {
-        copy_in_runs(&(struct in_runs){map, leb, unit, to, tag, last_tag, is_merge, {0}});
+        copy_in_series(&(struct in_series){map, leb, unit, to, tag, last_tag, is_merge, {0}});
         return FE_OK;
     }
     while (map->units.fill[unit] < to) {

@@ -5,6 +5,7 @@
  */
 #include "cuts/walk_impl.h"
 
+#include "base/bytes.h"
 #include "base/table.h"
 
 #include <string.h>
@@ -47,11 +48,6 @@ static void add_sector(struct cuts_difference *d, uint64_t offset, const uint8_t
         add_bytes(d, p, len);
 }
 
-static bool is_zeros(const uint8_t *p, size_t len)
-{
-    return p[0] == 0 && memcmp(p, p + 1, len - 1) == 0;
-}
-
 void cuts_difference_note(const struct cuts_view *v, struct cuts_difference *d, uint64_t offset,
                           const uint8_t *p, bool reads)
 {
@@ -62,7 +58,7 @@ void cuts_difference_note(const struct cuts_view *v, struct cuts_difference *d, 
     if (!reads) {
         is = cuts_unreadable;
         kind = CUTS_UNREADABLE;
-    } else if (!is_zeros(p, size)) {
+    } else if (!fe_bytes_are_zeros(p, size)) {
         is = fe_digest_of(p, size);
         kind = CUTS_DATA;
     }

@@ -6,6 +6,7 @@
  */
 #include "cuts/cuts.h"
 
+#include "base/bytes.h"
 #include "base/num.h"
 
 #include <stdlib.h>
@@ -45,17 +46,12 @@ struct fe_digest cuts_view_differ(const struct cuts_view *v, struct fe_digest su
     return (struct fe_digest){sum.a - was.a + now.a, sum.b - was.b + now.b};
 }
 
-static bool is_zeros(const uint8_t *p, size_t len)
-{
-    return p[0] == 0 && memcmp(p, p + 1, len - 1) == 0;
-}
-
 void cuts_view_put(struct cuts_view *v, uint64_t offset, uint64_t len, const void *buf)
 {
     const uint8_t *p = buf;
     for (uint64_t done = 0; done < len; done += v->sector_size) {
         uint64_t s = (offset + done) / v->sector_size;
-        bool zeros = !p || is_zeros(p + done, v->sector_size);
+        bool zeros = !p || fe_bytes_are_zeros(p + done, v->sector_size);
         struct fe_digest d = zeros ? (struct fe_digest){0, 0} : fe_digest_of(p + done, v->sector_size);
         v->sum = cuts_view_differ(v, v->sum, s, d);
         v->sectors[s] = d;

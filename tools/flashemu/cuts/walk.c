@@ -69,7 +69,7 @@ static void compare(const struct cuts_walk *w, struct cuts_difference *d)
     uint8_t *buf = malloc(page);
     if (!other || !buf)
         cuts_give_up("out of memory");
-    bool lies = fe_cuts_lies(w->dev); /* all that may hold something is read */
+    bool lies = fe_device_profile(w->dev)->lies.n > 0; /* all that may hold something is read */
     for (fe_lpn i = 0; i < n; i++)
         if (may_differ(w, i, lies))
             other[n_other++] = i;

@@ -293,17 +293,16 @@ const char *said_kind_name(const struct said_kind *k, char buf[SAID_KIND_NAME])
         [FE_REQ_FLUSH] = "flushes",
     };
     char least[FE_ROUNDED_MAX], most[FE_ROUNDED_MAX];
-    size_t n = (size_t)snprintf(buf, SAID_KIND_NAME, "%s", ops[k->type]);
 
+    snprintf(buf, SAID_KIND_NAME, "%s", ops[k->type]);
     if (k->most > 0)
-        n += (size_t)snprintf(buf + n, SAID_KIND_NAME - n, " %s by %s", k->in_order ? "in order" : "apart",
-                              fe_size_text((double)k->least, least));
+        fe_text_add(buf, SAID_KIND_NAME, " %s by %s", k->in_order ? "in order" : "apart",
+                    fe_size_text((double)k->least, least));
     if (k->most > k->least)
-        n += (size_t)snprintf(buf + n, SAID_KIND_NAME - n, " to %s",
-                              fe_size_text((double)k->most, most));
+        fe_text_add(buf, SAID_KIND_NAME, " to %s", fe_size_text((double)k->most, most));
     if (k->deep > 1)
-        n += (size_t)snprintf(buf + n, SAID_KIND_NAME - n, k->shallow < k->deep ? ", %u to %u in flight"
-                                                                               : ", %u in flight",
-                              k->shallow, k->deep);
+        fe_text_add(buf, SAID_KIND_NAME, k->shallow < k->deep ? ", %u to %u in flight"
+                                                              : ", %u in flight",
+                    k->shallow, k->deep);
     return buf;
 }

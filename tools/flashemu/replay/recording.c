@@ -304,14 +304,13 @@ static int set_measure(struct recording *r, const char *value, struct fe_err *er
     char names[300] = "";
 
     for (uint32_t i = 0; i < r->n_phases; i++) {
-        size_t used = strlen(names);
         if (strcmp(r->phases[i].name, value) == 0) {
             r->first = i ? r->phases[i - 1].end : 0;
             r->last = r->phases[i].end;
             r->bytes = r->phases[i].bytes;
             return 0;
         }
-        snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", r->phases[i].name);
+        fe_text_add(names, sizeof names, "%s%s", i ? ", " : "", r->phases[i].name);
     }
     return fe_err_set(err, EINVAL, "measure=%.80s: this recording has the phases %s", value, names);
 }

@@ -112,12 +112,9 @@ const char *vary_level(const struct vary *v, uint32_t factor, uint32_t run)
 
 const char *vary_name(const struct vary *v, uint32_t run, char *buf, size_t len)
 {
-    size_t used = 0;
-
     buf[0] = '\0';
-    for (uint32_t i = 0; i < v->n && used < len; i++)
-        used += (size_t)snprintf(buf + used, len - used, "%s%s=%s", i ? " " : "",
-                                 v->factors[i].key, vary_level(v, i, run));
+    for (uint32_t i = 0; i < v->n; i++)
+        fe_text_add(buf, len, "%s%s=%s", i ? " " : "", v->factors[i].key, vary_level(v, i, run));
     return buf;
 }
 

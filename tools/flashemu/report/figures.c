@@ -117,25 +117,23 @@ static struct svg_axis bins_axis(const double *a, const double *b)
     return axis;
 }
 
-/* Prints the time of a bin, "1 to 2 s:".  Returns the length. */
-static int print_bin(char *text, size_t len, const struct svg_plot *p, const struct bins *b, int i)
+/* Prints the time of a bin, "1 to 2 s:". */
+static void print_bin(char *text, size_t len, const struct svg_plot *p, const struct bins *b, int i)
 {
     char from[FE_ROUNDED_MAX], to[FE_ROUNDED_MAX];
-    return snprintf(text, len, "%s to %s %s:", report_number(b->x[i], from),
-                    report_number(b->x[i + 1], to), p->x.name);
+    snprintf(text, len, "%s to %s %s:", report_number(b->x[i], from),
+             report_number(b->x[i + 1], to), p->x.name);
 }
 
 static void hover_rates(struct svg_plot *p, const struct bins *b)
 {
     for (int i = 0; i < N_BINS; i++) {
         char text[192], number[FE_ROUNDED_MAX];
-        int n = print_bin(text, sizeof text, p, b, i);
+        print_bin(text, sizeof text, p, b, i);
         if (b->read[i] > 0)
-            n += snprintf(text + n, sizeof text - (size_t)n, " read %s MB/s",
-                          report_number(b->read[i], number));
+            fe_text_add(text, sizeof text, " read %s MB/s", report_number(b->read[i], number));
         if (b->write[i] > 0)
-            snprintf(text + n, sizeof text - (size_t)n, " write %s MB/s",
-                     report_number(b->write[i], number));
+            fe_text_add(text, sizeof text, " write %s MB/s", report_number(b->write[i], number));
         if (b->read[i] > 0 || b->write[i] > 0)
             svg_hover(p, b->x[i], b->x[i + 1], text);
     }
@@ -156,8 +154,8 @@ static void draw_amplification(FILE *out, struct bins *b, const struct svg_plot 
     svg_steps(&p, "write", b->x, waf, N_BINS);
     for (int i = 0; i < N_BINS; i++) {
         char text[192];
-        int n = print_bin(text, sizeof text, &p, b, i);
-        snprintf(text + n, sizeof text - (size_t)n, " %.3f", waf[i]);
+        print_bin(text, sizeof text, &p, b, i);
+        fe_text_add(text, sizeof text, " %.3f", waf[i]);
         if (isfinite(waf[i]))
             svg_hover(&p, b->x[i], b->x[i + 1], text);
     }

@@ -234,12 +234,11 @@ static int judge(const struct fe_profile *profile, uint64_t seed, struct verdict
 static void print_verdict(const struct verdict *v)
 {
     char numbers[96];
-    int n = snprintf(numbers, sizeof numbers, "%.1f MB/s", (double)v->rate / 1e6);
 
+    snprintf(numbers, sizeof numbers, "%.1f MB/s", (double)v->rate / 1e6);
     if (!v->class->unit)
-        snprintf(numbers + n, sizeof numbers - (size_t)n,
-                 ", %llu random reads and %llu writes a second", (unsigned long long)v->reads,
-                 (unsigned long long)v->writes);
+        fe_text_add(numbers, sizeof numbers, ", %llu random reads and %llu writes a second",
+                    (unsigned long long)v->reads, (unsigned long long)v->writes);
     printf("  %-4s %-11s  %s\n", v->class->name, v->why[0] ? "not granted" : "granted",
            v->why[0] ? v->why : numbers);
 }

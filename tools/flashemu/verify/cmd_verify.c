@@ -74,11 +74,11 @@ static int list_procedures(bool as_json)
         const char *units = fe_fidelity_units(p->quantity);
         char call[128];
         assert(p->place == FE_PLACE_KERNEL || verify_experiment_find(p->experiment));
-        int n = snprintf(call, sizeof call, "%s", p->name);
+        snprintf(call, sizeof call, "%s", p->name);
         for (int k = 0; k < FE_MAX_PROCEDURE_ARGS && p->args[k].key; k++)
-            n += snprintf(call + n, sizeof call - (size_t)n,
-                          fe_procedure_arg_is_optional(&p->args[k]) ? " [%s=]" : " %s=",
-                          p->args[k].key);
+            fe_text_add(call, sizeof call,
+                        fe_procedure_arg_is_optional(&p->args[k]) ? " [%s=]" : " %s=",
+                        p->args[k].key);
         if (as_json)
             json_array_append_new(
                 list, json_pack("{s:s, s:s, s:s, s:s, s:s, s:b, s:s}", "name", p->name, "call",

@@ -92,15 +92,14 @@ enum { TEXT_MAX = 200 };
 /* The procedure with its parameters. */
 static const char *point_text(const struct against_point *p, char text[static TEXT_MAX])
 {
-    size_t n = (size_t)snprintf(text, TEXT_MAX, "%s", p->procedure);
     const char *key;
     json_t *value;
 
+    snprintf(text, TEXT_MAX, "%s", p->procedure);
     json_object_foreach((json_t *)p->parameters, key, value) {
         char *word = json_is_string(value) ? NULL : json_dumps(value, JSON_ENCODE_ANY);
         const char *shown = word ? word : json_string_value(value);
-        if (n < TEXT_MAX)
-            n += (size_t)snprintf(text + n, TEXT_MAX - n, " %s=%s", key, shown ? shown : "");
+        fe_text_add(text, TEXT_MAX, " %s=%s", key, shown ? shown : "");
         free(word);
     }
     return text;
