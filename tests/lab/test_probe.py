@@ -184,6 +184,8 @@ def test_refuses():
             "--read-only", "--destroy", "1")
         bad("--budget: 7: allowed: a time or bytes to write", "probe", URI, "-o", "x.json",
             "--budget", "7")
+        bad("--budget: 5%: allowed: a time or bytes to write", "probe", URI, "-o", "x.json",
+            "--budget", "5%")
         bad("-o x.html: is the name of the page; allowed: another suffix", "probe", URI, "-o",
             "x.html", "--read-only")
         bad("--device-time nope: No such file", "probe", URI, "-o", "x.json", "--read-only",

@@ -16,7 +16,7 @@ from typing import Any, Callable, NoReturn
 
 from ..advise import workloads
 from ..core.text import meant
-from ..core.units import decimal, in_bytes, quantity
+from ..core.units import decimal, in_bytes
 from ..crash import choices
 from ..experiment.bounds import MOST_RUNS, MOST_SETS
 from ..fit import budget
@@ -86,20 +86,37 @@ class _Parser(argparse.ArgumentParser):
         return meant(typed[1] or typed[2], names)
 
 
-def _bytes(text: str) -> int:
-    value = in_bytes(text)
-    if value is None or value < 1 or value != int(value) or value >= 1 << 62:
+# The words of the help, and what may stand there: SIZE, TIME, TIME|SIZE, SECONDS.
+
+def _size(text: str) -> int:
+    found = in_bytes(text)
+    if not found or found != int(found) or found >= 1 << 62:
         raise argparse.ArgumentTypeError(f"{text}: allowed: bytes, such as 7948206080 or 8GB")
-    return int(value)
+    return int(found)
 
 
-def _budget(text: str) -> Budget:
-    value = quantity(text)
-    if value is None or value <= 0 or "/" in text or "%" in text or text.strip()[-1].isdigit():
+def _size_a_day(text: str) -> float:
+    found = in_bytes(text.removesuffix("/day"))
+    if not found:
+        raise argparse.ArgumentTypeError(f"{text}: allowed: a size such as 500MB or 2G")
+    return found
+
+
+def _time(text: str) -> float:
+    """In seconds."""
+    found = asked.seconds(text)
+    if not found:
+        raise argparse.ArgumentTypeError(f"{text}: allowed: a time such as 10s, 5min, 2h, 30d or "
+                                         "3y")
+    return found
+
+
+def _time_or_size(text: str) -> Budget:
+    seconds, written = asked.seconds(text), in_bytes(text)
+    if text.strip()[-1:].isdigit() or not (seconds or written):
         raise argparse.ArgumentTypeError(f"{text}: allowed: a time or bytes to write, such as 600s "
                                          "or 2G")
-    return Budget(seconds=value / 1e9) if text.strip().endswith("s") else \
-        Budget(written=int(value))
+    return Budget(seconds=seconds) if seconds else Budget(written=int(written or 0))
 
 
 def _fio_options(text: str) -> dict[str, str]:
@@ -120,29 +137,13 @@ def _fio_options(text: str) -> dict[str, str]:
     return options
 
 
-def _per_day(text: str) -> float:
-    found = in_bytes(text.removesuffix("/day"))
-    if not found:
-        raise argparse.ArgumentTypeError(f"{text}: allowed: the bytes of a day, such as 500MB or "
-                                         "2G")
-    return found
-
-
-def _time(text: str) -> float:
-    found = asked.seconds(text)
-    if not found:
-        raise argparse.ArgumentTypeError(f"{text}: allowed: a time such as 10s, 5min, 2h, 30d or "
-                                         "3y")
-    return found
-
-
 def _cuts(text: str) -> int:
     return 0 if text == "all" else number(1)(text)
 
 
 
 
-def _timeout(text: str) -> float:
+def _seconds(text: str) -> float:
     value = decimal(text)
     if not value or value > 1e6:
         raise argparse.ArgumentTypeError(f"{text}: allowed: seconds, more than 0 and up to 1000000")
@@ -412,7 +413,7 @@ def _add_own_crash(c: argparse.ArgumentParser) -> None:
     c.add_argument("--jobs", metavar="N", type=number(1, 1024),
                    default=len(os.sched_getaffinity(0)),
                    help="with --check: how many at a time (one for each processor)")
-    c.add_argument("--timeout", metavar="SECONDS", type=_timeout, default=60,
+    c.add_argument("--timeout", metavar="SECONDS", type=_seconds, default=60,
                    help="of each --check; ten times as long for --run (60)")
     c.add_argument("--bisect", action="store_true",
                    help="exit code 125 where it would be 2, or if nothing can be judged")
@@ -430,7 +431,7 @@ def _add_life(add: Add) -> None:
                    "of the profiles")
     c.add_argument("--card", metavar="PROFILE", action="append", default=[],
                    help=f"the card, or several side by side ({asked.CARD})")
-    c.add_argument("--per-day", metavar="SIZE", type=_per_day, default=0.0,
+    c.add_argument("--per-day", metavar="SIZE", type=_size_a_day, default=0.0,
                    help="how much the host writes in a day")
     c.add_argument("--every", metavar="TIME", type=_time, default=0.0,
                    help="how often a recording or a trace happens, such as 1h")
@@ -473,7 +474,7 @@ def _add_devices(add: Add) -> None:
                    help="which device of a table that has several")
     c.add_argument("-o", "--output", metavar="OUT.json", type=Path, required=True,
                    help="the measurement")
-    c.add_argument("--capacity", metavar="SIZE", type=_bytes, default=0,
+    c.add_argument("--capacity", metavar="SIZE", type=_size, default=0,
                    help="of the device (what the files say)")
     c.add_argument("--queue", choices=("on", "off"), default="",
                    help="the host used the command queue and cache of the card, or neither")
@@ -491,7 +492,7 @@ def _add_devices(add: Add) -> None:
     c.add_argument("--destroy", metavar="SIZE|SERIAL", default="",
                    help="write to the device, which has this size or serial number")
     c.add_argument("--read-only", action="store_true", help="only tests that write nothing")
-    c.add_argument("--budget", metavar="TIME|BYTES", type=_budget, default=Budget(),
+    c.add_argument("--budget", metavar="TIME|SIZE", type=_time_or_size, default=Budget(),
                    help="begin no test behind this time, or that would write more than this")
     c.add_argument("--device-time", metavar="FILE", default="",
                    help="take times from the control socket of an emulated device")

@@ -42,7 +42,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from ..core.errors import LabError
-from ..core.units import quantity, whole
+from ..core.units import in_bytes, quantity, whole
 
 PREFIX = "rec:"
 # The longest requests of hosts, for which a recording may have a file of its own in a folder of
@@ -334,8 +334,8 @@ def _sector(text: str, value: str) -> int:
     sector = whole(value)
     if sector is not None and sector < 1 << 55:
         return sector
-    found = quantity(value)
-    if sector is not None or found is None or found < 0 or found % SECTOR or found >= 1 << 62:
+    found = in_bytes(value)
+    if sector is not None or found is None or found % SECTOR or found >= 1 << 62:
         raise LabError(f"{text}: start={value}: allowed: a sector, or a size in whole sectors "
                        "with its unit (4M)")
     return int(found) // SECTOR
