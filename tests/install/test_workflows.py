@@ -42,14 +42,17 @@ def test_they_are_workflows():
 
 
 def test_what_they_run_is_here():
+    seen = set()
     for name, work in workflows():
         for step in steps(work):
             for script, option in re.findall(r"\b(tools/[\w/-]+)(?: (--[\w-]+))?",
                                              step.get("run", "")):
+                seen.add(script)
                 path = os.path.join(ROOT, script)
                 assert os.access(path, os.X_OK), (name, script)
                 code, out, _ = ended([path, "--help"])
                 assert code == 0 and (not option or option in out), (name, script, option)
+    assert "tools/check" in seen and len(seen) > 2, seen
 
 
 def test_gitlab_publishes_the_page():

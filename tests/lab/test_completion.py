@@ -292,13 +292,16 @@ def test_the_manual_has_every_command_and_option():
         text = read(own[0]) + overview
         code, out, _ = lab(command, "--help")
         assert code == 0
-        for option in re.findall(r"^  (?:-\w.*, )?--([a-z-]+)", out, re.M):
-            if option != "help":
-                assert "Fl Fl " + option in text, (command, option)
+        options = set(re.findall(r"^  (?:-\w.*, )?--([a-z-]+)", out, re.M))
+        assert "help" in options, out
+        for option in options - {"help"}:
+            assert "Fl Fl " + option in text, (command, option)
     for page in pages:
         name, _, section = os.path.basename(page).rpartition(".")
         assert f".Dt {name.upper()} {section}\n" in read(page) and len(read(page).split("\n")) < 400
-        for other, its in re.findall(r"^\.Xr (flashemu-(?:lab|exp)\S*) (\d)", read(page), re.M):
+        others = re.findall(r"^\.Xr (flashemu-(?:lab|exp)\S*) (\d)", read(page), re.M)
+        assert others, page
+        for other, its in others:
             assert os.path.join(folder, f"{other}.{its}") in pages, (page, other)
         if shutil.which("mandoc"):
             code, out, err = ended(["mandoc", "-T", "lint", "-W", "warning", page])

@@ -481,18 +481,27 @@ def test_iozone_with_several_processes():
 
 
 def test_truncated_and_garbage_tables():
-    """Any part of a table is refused in one line, or read."""
+    """Any part of a table is refused in one line, or read: then its points are those of the table, and
+    only the line that was changed, or cut, can say something else."""
     draw = random.Random(4)
     for text in (TYPED, CURVES):
+        write("part.csv", text)
+        every = {(p.procedure, p.parameters, p.values) for p in read_file(Path("part.csv"), "").points}
+        read = refused = 0
         for _ in range(60):
-            at = draw.randrange(len(text))
-            changed = text[:at] if draw.random() < 0.5 else \
-                text[:at] + draw.choice('",;\t\0x-9') + text[at + 1:]
+            at, cut = draw.randrange(len(text)), draw.random() < 0.5
+            changed = text[:at] if cut else text[:at] + draw.choice('",;\t\0x-9') + text[at + 1:]
             write("part.csv", changed)
             try:
-                read_file(Path("part.csv"), "")
+                found = read_file(Path("part.csv"), "").points
             except LabError as e:
+                refused += 1
                 assert "\n" not in str(e) and "part.csv" in str(e), (changed, e)
+                continue
+            read += 1
+            other = [p for p in found if (p.procedure, p.parameters, p.values) not in every]
+            assert len(found) <= len(every) and len(other) <= 1, (changed, other)
+        assert read > 5 and refused > 5, (read, refused)
 
 
 run(globals())

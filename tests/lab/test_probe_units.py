@@ -189,14 +189,16 @@ def test_no_size_twice_as_large():
 
 def test_crossings_go_around_the_push():
     """What a cache holds already would not be pushed out in its turn."""
-    capacity, seen = 960 * MIB, structure.Seen(push=6 * MIB)
+    capacity, seen, around = 960 * MIB, structure.Seen(push=6 * MIB), 0
     for unit in unit_crossings.candidates(capacity):
         test = unit_crossings.crossing(unit, capacity, seen, 16 * KIB)
         pushed = [r.offset for r in test.requests if r.length == structure.PUSH]
         assert min(pushed) % (48 * MIB) == 0 and max(pushed) + structure.PUSH <= capacity
         if 32 * unit <= min(pushed):    # or it has to come back
-            assert all(r.offset + r.length <= min(pushed) for r in test.requests
-                       if r.length != structure.PUSH), unit
+            writes = [r for r in test.requests if r.length != structure.PUSH]
+            assert writes and all(r.offset + r.length <= min(pushed) for r in writes), unit
+            around += 1
+    assert around > 5, around
     small = unit_crossings.crossing(MIB, 64 * MIB, seen)
     assert all(r.offset + r.length <= 64 * MIB for r in small.requests)
 

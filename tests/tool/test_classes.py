@@ -68,6 +68,7 @@ def test_classes_ask_for_the_slowest_unit():
     some, every, none = (good_json("verify", "transcend8g", "--class", "--json",
                                    "device.used=" + used)["classes"]
                          for used in ("3840M", "16T", "0"))
+    assert len(some) == len(every) == len(none) > 10, some
     for a, b, c in zip(some[2:], every[2:], none[2:]):
         assert a == b and a["mb_per_s"] < 0.7 * c["mb_per_s"], (a, b, c)
 
@@ -89,7 +90,8 @@ def test_classes_allow_100_ms_for_the_fat():
     for overhead, word in ("33ms", " granted  "), ("34ms", "updates of the FAT take 102 ms in"):
         text = good("verify", "ideal", "--class", "link.max_transfer=1M",
                     "link.command_overhead=" + overhead)
-        assert all(word in line for line in text.splitlines() if line.split()[0] in ("C10", "U1"))
+        lines = [line for line in text.splitlines() if line.split()[0] in ("C10", "U1")]
+        assert len(lines) == 2 and all(word in line for line in lines), text
 
 
 def test_classes_of_wrong_commands():

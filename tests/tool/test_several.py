@@ -101,6 +101,7 @@ def test_a_seed_that_does_nothing_is_refused():
 def test_each_command_has_version_and_quiet():
     version = good("--version")
     commands = [line.split()[0] for line in good("--complete").splitlines() if line[0] != "-"]
+    assert {"replay", "verify", "gen"} <= set(commands), commands
     for command in commands:
         assert good(command, "-V") == version == good(command, "--version"), command
         listed = good(command, "--complete").splitlines()
