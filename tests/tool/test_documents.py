@@ -142,11 +142,13 @@ def test_the_page_has_the_figures_in_the_time_of_the_device():
 
 
 def test_keys_exist():
-    known = {o["key"] for o in good_json("help", "--json")}
+    known, seen = {o["key"] for o in good_json("help", "--json")}, set()
     for name in PAGES:
         for key in re.findall(r"\b(?:%s)\.[A-Za-z][A-Za-z_]+\b(?![.(])" % SECTIONS, read(name)):
             if key.rpartition(".")[2] not in ("c", "h", "py", "toy_key", "uint"):
                 assert key in known, "%s names %s, which is no key" % (name, key)
+                seen.add(key)
+    assert len(seen) > 50, seen
 
 
 def test_files_exist():
@@ -163,6 +165,22 @@ def test_files_exist():
                 continue
             assert any(file == path or file.endswith("/" + path) for file in known), (
                 "%s names %s, which is no file" % (name, path))
+
+
+def test_names_of_the_lab_exist():
+    """`module.NAME`, and `NAME` or `NAME` in `module.py`: the module defines it, and does not only import it."""
+    lab = os.path.join(ROOT, "tools/lab/flashemu_lab")
+    modules = [os.path.relpath(os.path.join(folder, name), lab)
+               for folder, _, names in os.walk(lab) for name in names if name.endswith(".py")]
+    text = re.search(r"^## Change the lab\n(.*?)^## ", read("HACKING.md"), re.M | re.S)[1]
+    asked = re.findall(r"`([\w/]+)\.(?!(?:py|toml|c)`)(\w+)`", text)
+    asked += [(module, name) for names, module in re.findall(
+        r"((?:`\w+`(?:,|\s|or|in)+)+)`([\w/]+)\.py`", text) for name in re.findall(r"`(\w+)`", names)]
+    assert {("schema", "PROCEDURES"), ("fit/cards", "_WORDS")} < set(asked) and len(asked) > 15, asked
+    for module, name in asked:
+        files = [m for m in modules if ("/" + m).endswith(f"/{module}.py")]
+        assert any(re.search(r"^(?: *(?:def|class) )?%s\b" % name, read("tools/lab/flashemu_lab/" + m), re.M)
+                   for m in files), "%s has no %s" % (module, name)
 
 
 def test_recipes_are_of_today():
