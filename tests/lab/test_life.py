@@ -427,8 +427,8 @@ def test_no_years_beyond_belief():
     as more than a hundred years, in sentences, tables and figures, and stay numbers in JSON."""
     words = ("life", "host=1", "host=1TiB", "--card", "ssd-page", *SMALL, "--only")
     lines = good(*words).splitlines()
-    assert lines[0] == ("ssd-page lives more than 100 years under host=1 (8 of 10 such cards more than "
-                        "100 years)."), lines[0]
+    assert lines[0] == ("ssd-page lives more than 100 years under host=1 (8 of 10 such cards live more "
+                        "than 100 years)."), lines[0]
     row = next(line for line in lines if line.startswith("host=1 on"))
     assert row.split()[3:9] == ["> 100", "> 100", "to", "> 100"] or "> 100 to > 100" in row, row
     o = good_json(*words)
