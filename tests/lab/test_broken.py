@@ -5,6 +5,7 @@ sentence is another one, so none can stand in another one's place."""
 
 import json
 import os
+import re
 import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -115,6 +116,29 @@ def test_fates():
                         (KEPT, [(1, True, True, 0), (2, True, True, 0), (3, True, False, 0)])):
         assert [(f.request.number, f.answered, f.durable, f.lost)
                 for f in broken.fates(there, requests)] == want, there
+
+
+def test_the_picture_of_the_requests():
+    """What has become of each write shows by its shape; what is lost is crossed out."""
+    page = broken.to_page(judged(missing={"r:1:1:0": 0, "r:2:1:0": 0}))
+    drawn = re.search(r"<svg .*?</svg>", page, re.S)[0]
+    boxes = re.findall(r'class="([^"]*)"><title>([^<]*)<', drawn)
+    assert boxes == [("hollow k0", "request 1: write of 4096 bytes at 0, acknowledged, there"),
+                     ("lost", "request 2: write of 512 bytes at 8192, under way, lost")], boxes
+    assert drawn.count('class="cross quiet"') == 2 + 2, "of the legend, and of request 2"
+    assert re.findall(r"<text[^>]*>([^<]*)</text>", drawn)[2:7] == [
+        "durable", "acknowledged", "under way", "lost", "flush"]
+    later = broken.fates(LATE, read_trace(Path("out/trace"))[0])
+    looks = [broken._look(f) for f in later]  # pylint: disable=protected-access
+    assert looks == ["acknowledged", "durable", "under way"]
+
+
+def test_several_works_link_to_their_pages():
+    page = broken.to_overview({"ext4": judged(), "my card.ini": judged()})
+    assert re.findall(r'<a href="([^"]*)">([^<]*)</a>', page) == [
+        ("ext4/index.html", "ext4"), ("my%20card.ini/index.html", "my card.ini")]
+    assert "A promise is broken with ext4 and my card.ini." in page
+    assert page.count("50.0 %") >= 2 and page.index("<svg") < page.index("<table")
 
 
 run(globals())

@@ -98,7 +98,7 @@ def test_a_heat_map_says_what_its_colours_are():
     assert told["rate, MB/s"][0] < told["4"][0] < told["16"][0] < charts.WIDTH
     keys = [re.search(r'x="([\d.]+)".*opacity="([\d.]+)"', k).groups()
             for k in re.findall(r'<rect [^>]*"heat key"[^>]*>', drawn)]
-    assert [k[1] for k in keys] == ["1.0", "0.1"]
+    assert [k[1] for k in keys] == ["0.760", "0.200"]
     assert float(keys[1][0]) < told["4"][0] < float(keys[0][0]) < told["16"][0]
     assert "heat key" not in charts.heat_map("t", "x", ["1"], "y", ["a"], [[None]], [[""]], True,
                                              what="rate")
@@ -255,14 +255,14 @@ def test_cells_of_a_heat_map():
                               [["10", "30"], ["none", "20"]], False)
     cells = {tip: (x, y, float(more)) for x, y, more, tip in re.findall(
         r'<rect x="([\d.]+)" y="([\d.]+)"[^>]*fill-opacity="([\d.]+)"><title>(\d+)', picture)}
-    assert {tip: round(v[2], 3) for tip, v in cells.items()} == {"10": 0.1, "30": 1.0, "20": 0.55}
+    assert {tip: round(v[2], 3) for tip, v in cells.items()} == {"10": 0.2, "30": 0.76, "20": 0.48}
     assert cells["10"][1] == cells["30"][1] == "44.0" and cells["20"][1] == "72.0"
     assert float(cells["10"][0]) < float(cells["30"][0]) == float(cells["20"][0])
     logs = charts.heat_map("t", "x", ["p", "q", "o"], "y", ["r"], [[1.0, 10.0, 100.0]],
                            [["1", "2", "3"]], True)
-    assert re.findall(r'fill-opacity="([\d.]+)"', logs) == ["0.100", "0.550", "1.000"]
+    assert re.findall(r'fill-opacity="([\d.]+)"', logs) == ["0.200", "0.480", "0.760"]
     same = charts.heat_map("t", "x", ["p"], "y", ["r"], [[7.0]], [["1"]], False)
-    assert re.findall(r'fill-opacity="([\d.]+)"', same) == ["0.550"]
+    assert re.findall(r'fill-opacity="([\d.]+)"', same) == ["0.480"]
 
 
 def test_numbers_of_a_chart_have_as_many_digits():

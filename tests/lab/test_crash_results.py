@@ -4,6 +4,7 @@
 
 import dataclasses
 import itertools
+import re
 
 from flashemu_lab_bench import FLASHEMU, opens_short  # noqa: F401
 from flashemu_script import run
@@ -140,6 +141,17 @@ def test_what_the_guest_says():
         .status == "lost"
     assert _members("b=2 a=x c=12345678901234567890") == {
         "a": "x", "b": 2, "c": "12345678901234567890"}
+
+
+def test_of_nothing_there_is_no_share():
+    """F2FS had nothing synced, so no bar says that nothing of it was lost."""
+    page = results.to_page(SOME)
+    first, second, *_ = re.findall("<svg .*?</svg>", page, re.S)
+    told = [re.findall(r"<title>(.*?) on ", drawn) for drawn in (first, second)]
+    assert told == [["XFS", "ext4", "FAT32", "exFAT"], ["XFS", "ext4", "FAT32", "exFAT", "F2FS"]], told
+    assert "F2FS on q (log): 100 % of what was not synced" in second
+    for name in ("XFS", "ext4", "FAT32", "exFAT", "F2FS"):
+        assert ">%s</text>" % name in first, name
 
 
 run(globals())

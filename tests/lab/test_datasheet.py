@@ -198,6 +198,13 @@ def test_reads_across_of_a_card():
     assert opens_short(page, figures=0)
     assert "unit is probably 2 MiB" in page and "flashemu-lab datasheet" in page
     assert "slow stick" in page and "0 bytes" not in page
+    # A measurement need not say what made it; an axis has GiB, too.
+    anonymous = json.loads(read("card.json"))
+    del anonymous["made_by"]
+    write("anonymous.json", json.dumps(anonymous))
+    good("datasheet", "anonymous.json", "-o", "anonymous.html")
+    assert '<p class="notes"><code>flashemu verify' in read("anonymous.html")
+    assert datasheet._short(1 << 30) == "1G"  # pylint: disable=protected-access
     found = json.loads(good("datasheet", "card.json", "--json"))
     assert (found["page"], found["unit"], found["unit_by_reads"]) == (8 * KIB, None, 2 * MIB)
     assert found["figures"] == 13 and found["points"] == 52 and len(found["untold"]) == 3

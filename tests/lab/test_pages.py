@@ -81,6 +81,7 @@ def test_a_page_that_is_bad_is_noticed():
         "below": ("</h1>", '</h1><div style="height:800px"></div>'),
         "long": ("</main>", '<div style="height:2500px"></div></main>'),
         "dumb": ("<title>ftl.op 10%", "<desc>ftl.op 10%"),
+        "unsaid": (' role="img"', ""),
         "cut": ("</th>", "\u00a0x" * 99 + "</th>"),
         "outside": ("svg text{", "svg text{letter-spacing:30px;")}
     for old, _ in planted.values():
@@ -90,6 +91,16 @@ def test_a_page_that_is_bad_is_noticed():
     assert not good_one, good_one
     for fault, found in zip(planted, others):
         assert fault in found, (fault, found)
+    unsaid = found_faults([text.replace(old, new, 1) for old, new in (
+        (' lang="en"', ""), ("<title>", "<title></title><title>"), ("<h1>", "<h2>"),
+        ("</main>", "<h3>x</h3></main>"), ("</main>", "<button></button></main>"))])
+    assert all(set(found) == {"unsaid"} for found in unsaid), unsaid
+    heat = SMALL + '[[figure]]\nkind = "heatmap"\nmeasure = "rate"\nx = "bs"\nseries = "ftl.op"\n'
+    write("heat.toml", heat)
+    good("run", "heat.toml", "-o", "heat")
+    text = read("heat/index.html")
+    found, = found_faults([text.replace("svg .heat{", "svg .heat{fill-opacity:1!important;")])
+    assert set(found) == {"pale"}, found
     assert not links(text)
     assert links(text.replace("</main>", '<p style="background:url(x.png)">x</p></main>'))
 

@@ -29,8 +29,13 @@ SCRIPTS = os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../tools
 class Stick:
     """flashemu serve in a folder of its own, which must be empty again afterwards."""
 
+<<<<<<< HEAD
     def __init__(self, *words, profile="ideal", env={}, **more):
         self.folder = tempfile.mkdtemp(prefix="fe%41") # URIs of the sockets say %2541
+=======
+    def __init__(self, *words, profile="ideal", env=(), **more):
+        self.folder = tempfile.mkdtemp(prefix="fe")
+>>>>>>> 760d9cea (lab, web, align: tell by shapes what colours tell, and compute each contrast)
         self.ours, theirs = pty.openpty() if more.pop("terminal", False) else (None, None)
         argv = [TOOL, "serve", profile, "clock=virtual", "size=64M", *words]
         if more.pop("shell", False):
@@ -38,7 +43,7 @@ class Stick:
         self.process = subprocess.Popen(
             argv, stdin=theirs or subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, text=True, start_new_session=True, **more,
-            env=dict(os.environ, TMPDIR=self.folder, **env), cwd=self.folder,
+            env=dict(os.environ, TMPDIR=self.folder, **dict(env)), cwd=self.folder,
             preexec_fn=(lambda: os.close(os.open(os.ttyname(0), os.O_RDWR))) if theirs else None)
         if theirs:
             os.close(theirs)

@@ -4,6 +4,7 @@
 
 import json
 import os
+import re
 import tempfile
 import xml.etree.ElementTree
 
@@ -116,7 +117,10 @@ def test_picture():
         slow, fast = colours[0], colours[1]  # sector 63 loses in the first column
         assert slow != fast and colours[-2:] == [fast, slow], "the legend: good, slower"
         assert [t.text for t in root.iter(space + "text")][-2:] == [
-            "within 5 % of the best rate of its column", "slower"]
+            "bold: within 5 % of the best rate of its column", "slower"]
+        # Behind sector 63's first bar, and behind the one of 128 KiB.
+        numbers = [t for t in root.iter(space + "text") if re.fullmatch(r"[\d.]+", t.text)]
+        assert [t.get("font-weight") for t in numbers[:2]] == [None, "bold"]
 
 
 def test_bad_input():

@@ -10,6 +10,7 @@ import re
 
 from flashemu_chromium import CHROMIUM, Browser
 from flashemu_firefox import FIREFOX, Firefox
+from flashemu_pages import STRUCTURE
 from flashemu_script import ended, from_env, need, run, skip
 from flashemu_tool import good, good_json
 
@@ -20,7 +21,8 @@ WORKED = "document.getElementById('status').textContent.startsWith('Worked out')
 
 # Sentences about what is wrong with the layout, of all that is shown.
 LAYOUT = r"""(() => {
-  const wrong = [], root = document.documentElement;
+""" + STRUCTURE + r"""
+  const wrong = unsaid(), root = document.documentElement;
   if (root.scrollWidth > innerWidth) wrong.push(`${root.scrollWidth} wide`);
   const light = c => c.match(/[\d.]+/g).slice(0, 3).map(x => x / 255)
     .map(x => x > 0.03928 ? ((x + 0.055) / 1.055) ** 2.4 : x / 12.92)
@@ -231,6 +233,33 @@ def test_a_question_takes_the_device(b):
     b.wait("document.getElementById('chip-story').innerText.startsWith('Write of 4 KiB')")
 
 
+def test_the_picture_needs_no_colours(b):
+    """Each sign of the legend has a shape of its own, and the picture has what the legend has."""
+    ready(b, "chip")
+    b.wait("document.querySelectorAll('#chip-legend canvas').length === 8")
+    # Of each sign, which pixels are as bright as those beside them.
+    edges = b.js("""[...document.querySelectorAll('#chip-legend canvas')].map(c => {
+      const {data, width} = c.getContext('2d').getImageData(0, 0, c.width, c.height);
+      const at = i => 0.2126 * data[i] + 0.7152 * data[i + 1] + 0.0722 * data[i + 2];
+      let all = '';
+      for (let i = 4; i < data.length; i += 4) all += Math.abs(at(i) - at(i - 4)) > 24 ? '1' : '0';
+      return all;
+    })""")
+    differ = [sum(p != q for p, q in zip(a, c)) for i, a in enumerate(edges) for c in edges[:i]]
+    # Erased pages and the newest copies are both plain; their brightness differs.
+    assert len(set(edges)) >= 7 and sorted(differ)[1] > 8, differ
+
+
+def test_tabs_by_their_keys(b):
+    ready(b)
+    b.js("document.getElementById('tab-ask').focus()")
+    for key, tab in (("End", "drop"), ("ArrowRight", "ask"), ("ArrowLeft", "drop"), ("Home", "ask"),
+                     ("ArrowRight", "chip")):
+        b.key(key)
+        assert b.js("document.activeElement.id") == "tab-" + tab, key
+        assert not b.js("document.getElementById('%s').hidden" % tab)
+
+
 def test_play_and_pause(b):
     b.open(PAGE)
     b.wait(WORKED)
@@ -329,6 +358,55 @@ def test_a_file_is_dropped(b):
     b.wait("document.getElementById('drop-status').className === 'answer error'")
     assert "no.trace" in text(b, "drop-status")
     assert b.js("document.getElementById('tab-drop').getAttribute('aria-selected')") == "true"
+
+
+def dropped(b, files):
+    """Drops files: [(name, content)]."""
+    b.js("""(files => {
+      const brought = new DataTransfer();
+      for (const [name, content] of files) brought.items.add(new File([content], name));
+      document.body.dispatchEvent(new DragEvent("drop", {dataTransfer: brought, bubbles: true}));
+    })(%s)""" % json.dumps(files))
+
+
+def test_what_is_no_file_or_too_many(b):
+    ready(b)
+    for files, words in (([], "What was dropped is no file."),
+                         ([("a.trace", "x"), ("b.trace", "y")],
+                          "These are 2 files. This page takes one at a time."),
+                         ([("a.trace", "")], "a.trace is empty."),
+                         ([("big.json", "{\n" + 9 * 2**20 * " ")],
+                          "Results of fio and flashbench have at most 8 MiB here")):
+        dropped(b, files)
+        b.wait("document.getElementById('drop-status').innerText.includes(%s)" % json.dumps(words))
+        assert b.js("document.getElementById('drop-status').className") == "answer error"
+
+
+def test_a_new_file_ends_the_last_one(b):
+    """What is shown is about the file that was brought last, and about nothing else."""
+    ready(b)
+    long = "# flashemu trace 1\n" + "".join(
+        "0 write %d 4096\n" % (4096 * (i * 7919 % 100000)) for i in range(300000))
+    dropped(b, [("long.trace", long)])
+    b.wait("!document.getElementById('drop-stop').hidden")
+    dropped(b, [("short.trace", "# flashemu trace 1\n0 write 0 4096\n")])
+    b.wait("document.getElementById('drop-status').innerText.startsWith('short.trace has 1 request')")
+    assert b.js("document.querySelectorAll('#found table').length") == 1
+    assert b.js("document.getElementById('drop-stop').hidden")
+
+
+def test_a_profile_with_the_name_of_a_lesson(b):
+    """It stays what it is when the lesson of that name is looked at."""
+    ready(b)
+    with open(os.path.join(ROOT, "profiles/sandisk-su04g.ini")) as f:
+        dropped(b, [("units.ini", f.read())])
+    b.wait("document.getElementById('drop-status').innerText.startsWith('units.ini is a profile: SanDisk')")
+    b.js("document.getElementById('tab-chip').click()")
+    b.wait("document.getElementById('chip-story').innerText.startsWith('48 blocks of 16 pages')")
+    b.js("document.getElementById('tab-ask').click()")
+    choose(b)
+    b.wait(WORKED + " && document.getElementById('lines').innerText.includes('replay units ')")
+    b.js("document.querySelector('#profile option').remove()")
 
 
 # What Firefox does as well, where there is one: it has no part in keys, phones and names here.

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The chip alive: a picture of all blocks, a story of the last request, and the switch of the power.
- * The worker does the requests and sends the state of the blocks; here it is drawn.
+ * The worker does the requests and sends the state of the blocks; map.js draws them.
  */
 "use strict";
 
-/* What a block is, by the number that the emulator gives it. */
-const USED = 0, SPARE = 1;
-const COLOURS = ["free", "valid", "stale", "gone", "spare", "flash", "mark", "open"];
 const PACES = [["one a second", 1, 1000], ["five a second", 1, 200], ["30 a second", 1, 33],
   ["500 a second", 17, 33], ["as fast as it goes", 100000, 33]];
 const WORKS = [
@@ -54,12 +51,17 @@ class Chip {
     $("tab-chip").addEventListener("focus", () => this.show());
     for (const event of ["resize", "change"])
       (event === "resize" ? window : matchMedia("(prefers-color-scheme: dark)"))
-        .addEventListener(event, () => this.#draw());
+        .addEventListener(event, () => this.#look());
     this.#showPace();
   }
 
   show() {
     if (!this.#chip) this.begin();
+    this.#look();
+  }
+
+  #look() {
+    drawLegend($("chip-legend"));
     this.#draw();
   }
 
@@ -100,9 +102,9 @@ class Chip {
     const lesson = this.session.table.lessons.find(l => l.name === $("chip-device").value);
     const q = this.ask.question;
     const phase = this.session.table.work.find(w => w.name === q.work).phase;
-    const words = [lesson ? lesson.name : q.profile];
+    const words = [lesson ? "lesson/" + lesson.name : q.profile]; /* somebody's own may have its name */
     const trace = $("chip-work").value || `rec:${q.format}-${q.work},start=2048,measure=${phase}`;
-    if (lesson) this.session.keep(lesson.name, new TextEncoder().encode(lesson.text));
+    if (lesson) this.session.keep(words[0], new TextEncoder().encode(lesson.text));
     this.#chip = {};
     $("chip-status").textContent = "";
     const good = await this.#run("chipBegin", {words, trace}, {chip: m => {
@@ -209,42 +211,18 @@ class Chip {
   #draw() {
     const canvas = $("chip-map"), width = canvas.clientWidth;
     if (!this.#state || width === 0) return;
-    const n = this.#state.length / 4, pages = this.#chip.pages, style = getComputedStyle(canvas);
-    const paint = Object.fromEntries(COLOURS.map(c => [c, style.getPropertyValue("--" + c)]));
+    const n = this.#state.length / 4, pages = this.#chip.pages, paint = paintAt(canvas);
     const cell = [44, 30, 20, 14, 10, 7, 5, 4].find(c => Math.ceil(n / Math.floor(width / c)) * c < 420)
       || 3;
     const columns = Math.floor(width / cell), height = Math.ceil(n / columns) * cell + 4;
-    const scale = devicePixelRatio || 1;
-    canvas.width = width * scale;
-    canvas.height = height * scale;
+    const side = cell - (cell > SHAPED ? 4 : 1), g = canvasContext(canvas, width, height);
     canvas.style.height = height + "px";
-    const g = canvas.getContext("2d"), gap = cell > 9 ? 4 : 1, side = cell - gap;
-    g.scale(scale, scale);
     const place = b => [b % columns * cell + 2, Math.floor(b / columns) * cell + 2];
-    for (let b = 0; b < n; b++) {
-      const programmed = this.#state[4 * b], valid = this.#state[4 * b + 1], [x, y] = place(b);
-      const state = this.#state[4 * b + 3];
-      g.fillStyle = state > SPARE ? paint.gone : state === SPARE ? paint.spare : paint.free;
-      g.fillRect(x, y, side, side);
-      if (state !== USED) continue;
-      const full = side * Math.min(programmed / pages, 1), good = side * Math.min(valid / pages, 1);
-      g.fillStyle = paint.stale;
-      g.fillRect(x, y + side - full, side, full);
-      g.fillStyle = paint.valid;
-      g.fillRect(x, y + side - good, side, good);
-    }
-    for (const b of this.#touched.erase) {
-      const [x, y] = place(b);
-      g.fillStyle = paint.flash;
-      g.fillRect(x + side / 4, y + side / 4, side / 2, side / 2);
-    }
-    g.lineWidth = cell > 9 ? 3 : 1;
-    for (const [kind, name] of [["read", "mark"], ["program", "open"]])
-      for (const b of this.#touched[kind]) {
-        const [x, y] = place(b);
-        g.strokeStyle = paint[name];
-        g.strokeRect(x, y, side, side);
-      }
+    for (let b = 0; b < n; b++)
+      drawBlock(g, paint, place(b), side, {programmed: this.#state[4 * b] / pages,
+        valid: this.#state[4 * b + 1] / pages, state: this.#state[4 * b + 3]});
+    for (const kind of ["erase", "read", "program"])
+      for (const b of this.#touched[kind]) drawTouch(g, paint, place(b), side, kind);
     canvas.setAttribute("aria-label", this.#inWords(n, pages));
   }
 
@@ -252,7 +230,7 @@ class Chip {
     const kinds = {erased: 0, open: 0, full: 0, spare: 0, bad: 0};
     for (let b = 0; b < n; b++) {
       const programmed = this.#state[4 * b], state = this.#state[4 * b + 3];
-      kinds[state > SPARE ? "bad" : state === SPARE ? "spare" : programmed === 0 ? "erased"
+      kinds[state >= BAD ? "bad" : state === SPARE ? "spare" : programmed === 0 ? "erased"
         : programmed < pages ? "open" : "full"]++;
     }
     return `${n} blocks of the chip: ${Object.entries(kinds).filter(([, k]) => k)

@@ -8,10 +8,13 @@
 const MOST_FILE = 256 * 2 ** 20, MOST_TEXT = 8 * 2 ** 20;
 
 class Drop {
+  #last = Promise.resolve();
+  #replaying = false;
+
   constructor(session, ask) {
     this.session = session;
     this.ask = ask;
-    $("file").onchange = () => { this.take($("file").files[0]); $("file").value = ""; };
+    $("file").onchange = () => { this.take($("file").files); $("file").value = ""; };
     $("drop-stop").onclick = () => session.stop();
     document.addEventListener("dragover", e => {
       e.preventDefault();
@@ -22,7 +25,7 @@ class Drop {
       e.preventDefault();
       $("zone").classList.remove("over");
       open($("tab-drop"));
-      this.take(e.dataTransfer.files[0]);
+      this.take(e.dataTransfer.files, e.dataTransfer.items);
     });
   }
 
@@ -31,9 +34,20 @@ class Drop {
     $("drop-status").className = bad ? "answer error" : "answer";
   }
 
-  async take(file) {
-    if (!file) return;
-    $("found").replaceChildren();
+  /* One file after the other; a new one ends the replay of the last one. */
+  take(files, items = []) {
+    const file = files[0], folder = [...items].find(i => i.webkitGetAsEntry?.()?.isDirectory);
+    const wrong = !file ? "What was dropped is no file."
+      : files.length > 1 ? `These are ${files.length} files. This page takes one at a time.`
+        : folder ? `${file.name} is a folder. This page takes one of its files.` : "";
+    if (this.#replaying) this.session.stop();
+    this.#last = this.#last.then(() => {
+      $("found").replaceChildren();
+      return wrong ? this.#say(wrong, true) : this.#take(file);
+    });
+  }
+
+  async #take(file) {
     if (file.size > MOST_FILE) {
       this.#say(`${file.name} has ${sizeText(file.size)}, and this page takes ${sizeText(MOST_FILE)} at `
         + `most. The program takes any size: flashemu replay ${$("profile").value} ${file.name}`, true);
@@ -49,8 +63,13 @@ class Drop {
       else if (file.size > MOST_TEXT || !this.#measured(file, await file.text())) await this.#trace(file);
     } catch (e) {
       const unknown = e.message.includes("known trace format");
-      this.#say(e.message + (unknown ? ". It is no result of fio or flashbench either; flashemu-lab "
-        + "import reads more of them." : ""), true);
+      const whole = e.name === "NotReadableError" || e.name === "NotFoundError"
+        ? `${file.name} cannot be read: ${e.message}` : e.message;
+      const hint = file.size > MOST_TEXT
+        ? `. Results of fio and flashbench have at most ${sizeText(MOST_TEXT)} here; flashemu-lab import `
+          + "takes any size."
+        : ". It is no result of fio or flashbench either; flashemu-lab import reads more of them.";
+      this.#say(whole + (unknown ? hint : ""), true);
     }
   }
 
@@ -91,6 +110,7 @@ class Drop {
     const points = [];
     $("drop-progress").hidden = $("drop-stop").hidden = false;
     $("drop-progress").removeAttribute("value");
+    this.#replaying = true;
     this.#say(`Replaying ${file.name} …`);
     try {
       const whole = await this.session.run("trace", {file, profile: $("profile").value}, {
@@ -103,6 +123,7 @@ class Drop {
       if (!whole) this.#say("Stopped.");
     } finally {
       $("drop-progress").hidden = $("drop-stop").hidden = true;
+      this.#replaying = false;
     }
   }
 

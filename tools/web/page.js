@@ -17,9 +17,10 @@ function open(tab) {
 for (const [i, tab] of tabs.entries()) {
   tab.onclick = () => open(tab);
   tab.onkeydown = e => {
-    const step = {ArrowRight: 1, ArrowLeft: -1}[e.key];
-    if (!step) return;
-    const next = tabs[(i + step + tabs.length) % tabs.length];
+    const next = {ArrowRight: tabs[(i + 1) % tabs.length], ArrowLeft: tabs.at(i - 1), Home: tabs[0],
+      End: tabs.at(-1)}[e.key];
+    if (!next) return;
+    e.preventDefault();
     open(next);
     next.focus();
   };

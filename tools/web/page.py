@@ -27,7 +27,7 @@ MOST_BYTES = 2_000_000
 KEPT = ("flashemu trace", "limit:", "offers:", "capacity:", "partition:", "phase:", "filesystem:",
         "mkfs:", "mount:", "work:")
 WORKER = ("pack.js", "core.js", "worker.js")
-PAGE = ("draw.js", "session.js", "ask.js", "story.js", "chip.js", "measured.js",
+PAGE = ("draw.js", "session.js", "ask.js", "story.js", "map.js", "chip.js", "measured.js",
         "drop.js", "page.js")
 LETTERS = {"read": "r", "write": "w", "trim": "t", "flush": "F"}
 RECORD = re.compile(r"0 (read|write|trim|flush) (\d+) (\d+)( fua)?(?: think=\d+)?")

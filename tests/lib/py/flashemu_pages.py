@@ -3,6 +3,8 @@
 
 A script that is added to a copy of each page measures what the browser has made of it.  The answer is
 the first thing with the class "top", a picture or a list of rows.
+
+STRUCTURE is what a page says to whoever does not see it.
 """
 
 import re
@@ -14,7 +16,34 @@ SCREEN = 900        # CSS pixels
 SMALLEST_TEXT = 9.0  # CSS pixels
 LEAST_CONTRAST = 4.5  # of text, as WCAG 2.1 has it for level AA
 
+# unsaid(): what lacks a language, a title, a heading in its order, or a name.
+STRUCTURE = r"""
+function unsaid() {
+  const wrong = [];
+  if (!document.documentElement.lang) wrong.push("no language");
+  if (!document.title.trim()) wrong.push("no title");
+  let last = 0;
+  for (const h of document.querySelectorAll("h1, h2, h3, h4, h5, h6")) {
+    const level = Number(h.tagName[1]);
+    if (level > last + 1 || (level === 1) !== (last === 0)) wrong.push("out of order: " + h.outerHTML);
+    last = level;
+  }
+  if (!last) wrong.push("no heading");
+  for (const e of document.querySelectorAll(
+    "svg, canvas, button, a, summary, input, select, progress, [role=region]")) {
+    if (e.parentElement.closest("svg") || e.closest("[aria-hidden=true]")) continue;
+    const drawn = e.matches("svg, canvas");
+    const said = e.getAttribute("aria-label") || [...(e.labels || [])].map(l => l.textContent).join("")
+      || (e.matches("button, a, summary") ? e.textContent : "");
+    if (!said.trim() || (drawn && e.getAttribute("role") !== "img"))
+      wrong.push("no name: " + e.outerHTML.slice(0, 80));
+  }
+  return wrong;
+}
+"""
+
 MEASURE = r"""<script>
+""" + STRUCTURE + r"""
 function light(c) {
   const v = c.match(/[\d.]+/g).slice(0, 3).map(x => x / 255)
     .map(x => x <= 0.03928 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4);
@@ -31,6 +60,12 @@ function behind(e) {
   }
   return "rgb(255, 255, 255)";
 }
+// The number of a cell stands on the box in front of it, which lets the page shine through.
+function cell(e) {
+  const style = getComputedStyle(e.previousElementSibling), share = parseFloat(style.fillOpacity);
+  const [a, b] = [style.fill, behind(e)].map(c => c.match(/[\d.]+/g).map(Number));
+  return `rgb(${[0, 1, 2].map(i => share * a[i] + (1 - share) * b[i])})`;
+}
 const root = document.documentElement, texts = [], outside = [];
 const opened = {high: root.scrollHeight,
   figure: document.querySelector(".top .rows, .top svg").getBoundingClientRect().bottom};
@@ -42,8 +77,8 @@ for (const e of document.querySelectorAll("body *")) {
   if (!own || e.closest("title, script, style")) continue;
   const style = getComputedStyle(e), drawn = e instanceof SVGTextElement;
   texts.push({size: parseFloat(style.fontSize) * (drawn ? Math.hypot(e.getScreenCTM().a, e.getScreenCTM().b) : 1),
-    contrast: e.classList.contains("quiet") ? 99 : contrast(drawn ? style.fill : style.color,
-      behind(e)), text: e.textContent.slice(0, 40)});
+    contrast: contrast(drawn ? style.fill : style.color,
+      e.classList.contains("quiet") ? cell(e) : behind(e)), text: e.textContent.slice(0, 40)});
   if (drawn) {
     const a = e.getBoundingClientRect(), b = e.ownerSVGElement.getBoundingClientRect();
     if (a.left < b.left - 1 || a.right > b.right + 1 || a.top < b.top - 1 ||
@@ -58,7 +93,7 @@ parent.postMessage(JSON.stringify({
   ...opened, cut: cut,
   small: texts.sort((a, b) => a.size - b.size)[0],
   pale: [...texts].sort((a, b) => a.contrast - b.contrast)[0],
-  marks: marks.length, dumb: marks.filter(e => !e.querySelector("title")?.textContent).length,
+  unsaid: unsaid(), marks: marks.length, dumb: marks.filter(e => !e.querySelector("title")?.textContent).length,
   loaded: performance.getEntriesByType("resource").length}), "*");
 </script>"""
 
@@ -73,6 +108,7 @@ def faults(got, width, dark):
         "cut": width < WIDTHS[0] or got["cut"] == [],  # a table that is not whole
         "small": got["small"]["size"] >= SMALLEST_TEXT,
         "pale": got["pale"]["contrast"] >= LEAST_CONTRAST,
+        "unsaid": got["unsaid"] == [],
         "marks": got["marks"] > 0, "dumb": got["dumb"] == 0, "outside": got["outside"] == []}
     return {rule for rule, kept in rules.items() if not kept}
 
@@ -92,7 +128,7 @@ def found_faults(texts):
 
 def links(text):
     """The words of a page that may load something."""
-    text = re.sub(r'<a href="[a-z./]*index.html">', "", text)  # to a page of the same result
+    text = re.sub(r'<a href="[\w./-]*index.html">', "", text)  # to a page of the same result
     return {word for word in ("<script", "<link", "<img", "<iframe", "src=", "href=", "url(",
                               "@import") if word in text}
 

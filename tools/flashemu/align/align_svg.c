@@ -8,8 +8,8 @@
  *     :
  *     what the colours mean
  *
- * A bar within 5 % of the best rate is green, every other bar is orange.  The number behind a bar
- * is the rate in MB/s.  The write amplification appears when the mouse is over the bar.
+ * A bar within 5 % of the best rate is green, and its number bold; every other bar is orange.  The
+ * number behind a bar is the rate in MB/s.  The write amplification appears when the mouse is over the bar.
  */
 #include "align/align_svg.h"
 
@@ -52,7 +52,8 @@ static void draw_panel(FILE *out, const struct align_result *a, uint32_t top, ui
                 x, y, fmax(1, share * BAR), ROW - 5, share >= 0.95 ? GOOD : SLOW,
                 isinf(rate) ? "no delay" : fe_rate_text(rate, text), align_waf(&a->cell[i][p]));
         if (!isinf(rate))
-            fprintf(out, "<text x=\"%.1f\" y=\"%u\">%s</text>\n", x + share * BAR + 4, y + 12,
+            fprintf(out, "<text x=\"%.1f\" y=\"%u\"%s>%s</text>\n", x + share * BAR + 4, y + 12,
+                    share >= 0.95 ? " font-weight=\"bold\"" : "",
                     fe_digits_text(rate / 1e6, 3, text));
     }
 }
@@ -109,7 +110,7 @@ static void draw(FILE *out, const struct align_result *a, const char *title, con
 
     fprintf(out,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%u\" height=\"%u\" "
-            "viewBox=\"0 0 %u %u\" font-family=\"sans-serif\" font-size=\"12\">\n"
+            "viewBox=\"0 0 %u %u\" role=\"img\" font-family=\"sans-serif\" font-size=\"12\">\n"
             "<!-- flashemu align -->\n"
             "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n"
             "<text x=\"10\" y=\"24\" font-size=\"15\">",
@@ -122,7 +123,7 @@ static void draw(FILE *out, const struct align_result *a, const char *title, con
                 top + i * ROW + 12, fe_size_text((double)a->start[i], text));
     for (uint32_t p = 0; p < ALIGN_N_PATTERNS; p++)
         draw_panel(out, a, top, p);
-    draw_key(out, LEFT, bottom + 14, GOOD, "within 5 % of the best rate of its column");
+    draw_key(out, LEFT, bottom + 14, GOOD, "bold: within 5 % of the best rate of its column");
     draw_key(out, LEFT + 2 * PANEL, bottom + 14, SLOW, "slower");
     fputs("</svg>\n", out);
 }

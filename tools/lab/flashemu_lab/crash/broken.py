@@ -8,11 +8,13 @@ import shlex
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import quote
 
 from markupsafe import Markup
 
 from ..core.text import counted, listed
-from ..report import html
+from ..report import charts, html, svg
+from ..report.charts import WIDTH
 from ..report.page import document
 from ..runs.run import Json
 from .checks import Verdict
@@ -22,6 +24,7 @@ from .work import Mark, Recording, Request, read_trace
 
 _FORMAT = 1
 _SHOWN = 120  # requests in front of a cut that a page shows
+_TOP, _HIGH = 64.0, 220.0  # where their picture begins below its title and legend, and its height
 
 
 @dataclass(frozen=True)
@@ -247,15 +250,18 @@ def to_junit(judged: dict[str, Judged]) -> str:
 
 def to_overview(judged: dict[str, Judged]) -> str:
     """A page about several works, by name, which are in folders of these names."""
-    rows = [[name, str(one.found.numbers["cases"]), str(len(one.broken)), sentences(one)[0]]
-            for name, one in judged.items()]
+    rows = [[html.part("link", f"{quote(name)}/index.html", name), str(len(one.verdicts)),
+             str(len(one.broken)), sentences(one)[0]] for name, one in judged.items()]
+    shares = [(name, len(one.broken) / len(one.verdicts)) for name, one in judged.items()
+              if one.verdicts]
     bad = [name for name, one in judged.items() if one.uncut or one.broken]
     first = (f"A promise is broken with {listed(bad)}." if bad else
              "No promise is broken anywhere.")
     return document("cuts", "What does a power cut break?",
-                    "One work, on several filesystems or devices. Each has a page of its own in "
-                    "the folder of its name.", [first],
-                    [_table(["work", "states", "broken", "what has come out"], rows)])
+                    "One work, on several filesystems or devices. Each has a page of its own.",
+                    [first], [_table(["work", "states", "broken", "what has come out"], rows)],
+                    charts.share_chart("States in which a promise is broken", shares,
+                                       "of its states") if shares else "")
 
 
 # --- the page ---
@@ -306,26 +312,62 @@ def _word(fate: Fate) -> str:
     return "lost" if fate.lost >= fate.request.length else f"{fate.lost} bytes lost"
 
 
-def _picture(shown: list[Fate]) -> Markup:
-    """Time goes to the right, one column for each request; addresses that were used go down."""
+# How a request is drawn, by what has become of it: shapes differ, and not only colours.
+_LOOKS = {"durable": "f2", "acknowledged": "hollow k0", "under way": "hollow waiting k7",
+          "lost": "lost"}
+
+
+def _look(fate: Fate) -> str:
+    if fate.lost:
+        return "lost"
+    return "durable" if fate.durable else "acknowledged" if fate.answered else "under way"
+
+
+def _box(x: float, y: float, width: float, height: float, look: str, tip: str = "") -> list[str]:
+    """A request, or one of the legend, which has no tip.  What is lost is crossed out."""
+    drawn = [svg.box(x, y, width, height, _LOOKS[look] + ("" if tip else " key"), tip)]
+    if look == "lost":
+        drawn += [svg.line(x, y, x + width, y + height, "cross quiet"),
+                  svg.line(x, y + height, x + width, y, "cross quiet")]
+    return drawn
+
+
+def _legend() -> list[str]:
+    parts: list[str] = []
+    x = 8.0
+    for look in _LOOKS:
+        parts += [*_box(x, 27, 14, 11, look), svg.text(x + 19, 37, look)]
+        x += svg.text_width(look) + 40
+    return [*parts, svg.line(x + 7, 24, x + 7, 41, "theory"), svg.text(x + 14, 37, "flush")]
+
+
+def _picture(shown: list[Fate]) -> str:
+    """A column for each request, in the order of arrival; addresses that were used go down."""
     edges = sorted({at for f in shown if f.request.length
                     for at in (f.request.offset, f.request.offset + f.request.length)})
     rank = {at: i for i, at in enumerate(edges)}
-    width, height = 900 / max(len(shown), 1), 300 / max(len(edges) - 1, 1)
-    boxes: list[dict[str, object]] = []
+    width, height = (WIDTH - 16) / len(shown), _HIGH / max(len(edges) - 1, 1)
+    parts = [*_legend(), svg.text(8, 57, "addresses that were used, downwards", "faint small")]
     for i, f in enumerate(shown):
-        r, x = f.request, f"{i * width:.1f}"
+        r, x = f.request, 8 + i * width
         if r.op == "flush":
-            boxes.append({"flush": True, "x": x})
+            parts.append(svg.line(x + width / 2, _TOP, x + width / 2, _TOP + _HIGH, "theory"))
         if r.op not in ("write", "trim"):
             continue
         top, bottom = rank[r.offset] * height, rank[r.offset + r.length] * height
-        color = "#c33" if f.lost else "#3a6" if f.durable else "#59c" if f.answered else "#bbb"
-        boxes.append({
-            "flush": False, "x": x, "y": f"{top:.1f}", "width": f"{max(width, 2):.1f}",
-            "height": f"{max(bottom - top, 2):.1f}", "color": color,
-            "title": f"request {r.number}: {r.op} {r.length} at {r.offset}, {_word(f)}"})
-    return html.part("requests", boxes)
+        parts += _box(x, _TOP + top, max(width - 0.75, 2), max(bottom - top - 0.75, 2), _look(f),
+                      f"request {r.number}: {r.op} of {r.length} bytes at {r.offset}, "
+                      f"{_state(f)}")
+    parts.append(svg.text(WIDTH - 8, _TOP + _HIGH + 18, "requests in the order of their arrival",
+                          "faint", "end"))
+    title = "What the host had written before the earliest cut that breaks a promise"
+    return charts.under(title, _TOP + _HIGH + 26, parts)
+
+
+def _state(fate: Fate) -> str:
+    """What has become of a write, for the pointer."""
+    said = "durable" if fate.durable else "acknowledged" if fate.answered else "under way"
+    return f"{said}, {_word(fate)}"
 
 
 def _table(heads: list[str], rows: list[list[str]]) -> Markup:
@@ -337,7 +379,7 @@ def to_page(judged: Judged) -> str:
     requests, marks = read_trace(judged.recording.trace)
     work = judged.recording.work
     parts: list[Markup] = []
-    figure = Markup()
+    figure = ""
     if judged.broken:
         shown = fates(judged.broken[0].state, requests)[-_SHOWN:]
         figure = _picture(shown) if shown else figure

@@ -251,18 +251,25 @@ def _done(cut: _CutInFile, path: str) -> Done:
                 Outcome(cut.status, cut.result, cut.message))
 
 
-def _bars(groups: list[Group], title: str, y_name: str, values: list[float]) -> str:
+def _percent(part: int, whole: int) -> float | None:
+    """Of nothing there is no share, and none is drawn."""
+    return 100 * part / whole if whole else None
+
+
+def _bars(groups: list[Group], title: str, y_name: str, values: list[float | None]) -> str:
     """A bar for each filesystem, in a series for each device and workload."""
     systems = list(dict.fromkeys(g.name[1] for g in groups))
     lanes = list(dict.fromkeys((g.name[0], g.name[2]) for g in groups))
-    known = {g.name: (v, f"{_who(g)}: {number(v)} {y_name}") for g, v in zip(groups, values)}
+    known = {g.name: (v, f"{_who(g)}: {number(v)} {y_name}") for g, v in zip(groups, values)
+             if v is not None}
     series = []
     for i, (profile, workload) in enumerate(lanes):
         cells = [known.get((profile, fs, workload)) for fs in systems]
         series.append(charts.Series(f"{profile}, {workload}", [c[0] if c else None for c in cells],
                                     [c[1] if c else "" for c in cells], i % 8))
-    return charts.bar_chart(charts.Chart(title, "filesystem", systems, y_name, series, False, 0,
-                                         max(values)))
+    most = max(v for v in values if v is not None)
+    return charts.bar_chart(charts.Chart(title, "filesystem", [spelled(fs) for fs in systems],
+                                         y_name, series, False, 0, most))
 
 
 def _table(heading: str, heads: list[str], rows: list[list[str]], words: int) -> Markup:
@@ -277,15 +284,14 @@ def to_page(crashed: Crashed) -> str:
     parts: list[Markup] = []
     drawn: list[str] = []
     if groups:
-        figures = (
+        figures: tuple[tuple[str, str, list[float | None]], ...] = (
             ("Synced, and yet lost or damaged", "% of what was synced",
-             [100 * (g.counts["lost"] + g.counts["wrong"]) / max(g.counts["synced"], 1)
-              for g in groups]),
+             [_percent(g.counts["lost"] + g.counts["wrong"], g.counts["synced"]) for g in groups]),
             ("Not synced, and yet whole", "% of what was not synced",
-             [100 * g.counts["whole"] / max(g.counts["unsynced"], 1) for g in groups]),
+             [_percent(g.counts["whole"], g.counts["unsynced"]) for g in groups]),
             ("Mounting again", "ms (median)", [median(g.mounts) / 1e6 for g in groups]))
         drawn = [_bars(groups, title, unit, values)
-                 for title, unit, values in figures if max(values) > 0]
+                 for title, unit, values in figures if any(values)]
         if drawn[1:]:
             parts.append(grid("More figures", drawn[1:]))
         parts.append(_table(

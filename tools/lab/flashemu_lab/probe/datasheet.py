@@ -303,7 +303,7 @@ def _figures_of_habits(points: Sequence[Point]) -> list[str]:
 
 def _short(count: int) -> str:
     """For an axis: "1.5M"."""
-    for size, name in ((1 << 20, "M"), (1 << 10, "K")):
+    for size, name in ((1 << 30, "G"), (1 << 20, "M"), (1 << 10, "K")):
         if count >= size:
             return f"{number(count / size)}{name}"
     return str(count)

@@ -51,9 +51,9 @@ class Chart:
     top: float
 
 
-def _under(title: str, height: float, parts: list[str], name: str = "") -> str:
+def under(title: str, height: float, parts: list[str], name: str = "") -> str:
     """The picture of parts that begin below a title of one line.  A longer title takes more lines,
-    and moves them down."""
+    and moves them down.  `name` stands for the title where there is none."""
     lines = textwrap.wrap(title, _TITLE)
     down = _LINE * max(len(lines) - 1, 0)
     if down:
@@ -183,7 +183,7 @@ def line_chart(chart: Chart) -> str:
         if not one.theory:
             marks += [svg.mark(one.colour, x, y, f"f{one.colour}", tip) for x, y, tip in points]
     parts += lines + marks
-    return _under(chart.title, base + _BOTTOM, parts, chart.y_name)
+    return under(chart.title, base + _BOTTOM, parts, chart.y_name)
 
 
 def bar_chart(chart: Chart) -> str:
@@ -211,7 +211,7 @@ def bar_chart(chart: Chart) -> str:
                 y = place(expected)
                 parts.append(svg.line(x, y, x + width, y, "theory"))
         parts += _whiskers(one, lambda i: _LEFT + (i + 0.5) * slot + shift + width / 2, place)
-    return _under(chart.title, base + _BOTTOM, parts, chart.y_name)
+    return under(chart.title, base + _BOTTOM, parts, chart.y_name)
 
 
 def heat_map(title: str, x_name: str, x_labels: list[str], y_name: str, y_labels: list[str],
@@ -221,7 +221,7 @@ def heat_map(title: str, x_name: str, x_labels: list[str], y_name: str, y_labels
     `mark` has a frame.  `say` is the format of all numbers in cells; without one they are alike.
     `what` names the values in a legend, with the least and the most.  Where numbers stand in the
     cells, each column has its name, if need be on a slope."""
-    left = min(max(svg.text_width(label) for label in y_labels) + 14, 225)
+    left = min(max(svg.text_width(label, 13) for label in y_labels) + 18, 225)  # as on a phone
     known = [v for row in values for v in row if v is not None and (v > 0 or not log)]
     texts = iter([say.format(v) for v in known] if say else alike(known))
 
@@ -245,12 +245,11 @@ def heat_map(title: str, x_name: str, x_labels: list[str], y_name: str, y_labels
                 continue
             share = (scale(value) - low) / (high - low) if high > low else 0.5
             parts.append(svg.box(x, y, cell - 1.5, height - 1.5, "heat", tips[r][c],
-                                 f' fill-opacity="{0.1 + 0.9 * share:.3f}"'))
+                                 _opacity(share)))
             words = next(texts)
             if svg.text_width(words, 11) < cell - 3 and height > 20:
-                kind = "small light" if share > 0.5 else "small"
                 parts.append(svg.text(x + cell / 2 - 0.75, y + height / 2 + 4,
-                                      words, kind + " quiet", "middle"))
+                                      words, "small quiet", "middle"))
     if mark is not None:
         parts.append(svg.box(left - 2, top + mark * height - 2, WIDTH - left - _RIGHT + 2.5,
                              height + 2.5, "mark key"))
@@ -259,22 +258,27 @@ def heat_map(title: str, x_name: str, x_labels: list[str], y_name: str, y_labels
     if every > 1 and cell >= 14:
         names, height = _names_below(x_labels, [left + (i + 0.5) * cell for i in range(
             len(x_labels))], base)
-        return _under(title, base + height, parts + names)
+        return under(title, base + height, parts + names)
     parts += [svg.text(left + (i + 0.5) * cell, base + 15, label, "", "middle")
               for i, label in enumerate(x_labels) if i % every == 0]
     parts.append(svg.text((left + WIDTH - _RIGHT) / 2, base + 34, x_name, "faint", "middle"))
-    return _under(title, base + 42, parts)
+    return under(title, base + 42, parts)
+
+
+def _opacity(share: float) -> str:
+    """Of a cell that has this share of the way from the least to the largest value."""
+    return f' fill-opacity="{svg.PALE + (svg.FULL - svg.PALE) * share:.3f}"'
 
 
 def _heat_legend(what: str, ends: list[str]) -> list[str]:
     """What the colours of a map mean, from its right edge on: the pale end, and the full one."""
     parts = []
     x = WIDTH - _RIGHT
-    for words, share in zip(reversed(ends), (1.0, 0.1)):
+    for words, share in zip(reversed(ends), (1.0, 0.0)):
         x -= svg.text_width(words, 11)
         parts.append(svg.text(x, 36, words, "faint small"))
         x -= 16
-        parts.append(svg.box(x, 27, 11, 11, "heat key", "", f' fill-opacity="{share:.1f}"'))
+        parts.append(svg.box(x, 27, 11, 11, "heat key", "", _opacity(share)))
         x -= 10
     parts.append(svg.text(x, 36, what, "faint small", "end"))
     return parts
@@ -304,7 +308,7 @@ def share_chart(title: str, rows: list[tuple[str, float]], of: str = "of the var
         parts += _row_name(left - 8, y + 14, name, wide)
         parts.append(svg.box(left, y, max(room * share, 1), 19, "f0", f"{name}: {words} {of}"))
         parts.append(svg.text(left + room * share + 6, y + 14, words))
-    return _under(title, 30 + len(rows) * height + 6, parts)
+    return under(title, 30 + len(rows) * height + 6, parts)
 
 
 @dataclass(frozen=True)
@@ -344,4 +348,4 @@ def interval_chart(title: str, x_name: str, rows: Sequence[Interval]) -> str:
                              f"f{1 if i else 0}", row.tip))
         parts.append(svg.line(place(row.middle), y + 2, place(row.middle), y + 24, "middle"))
     parts.append(svg.text((left + WIDTH - _RIGHT) / 2, base + 36, x_name, "faint", "middle"))
-    return _under(title, base + 44, parts)
+    return under(title, base + 44, parts)

@@ -13,14 +13,21 @@ import re
 
 from ..core.markup import escape
 
-# Light and dark: ink, faint ink, lines of a grid, paper, cells of a heat map, and series.
+# Light and dark: ink, faint ink, lines of a grid, paper, soft paper, what is bad, cells of a heat
+# map, and series.  A test computes whether each can be told from what is behind it.
 LIGHT = {"ink": "#1d2430", "faint": "#5d6675", "grid": "#dfe3e9", "paper": "#ffffff",
-         "heat": "#1f6fb4", "s0": "#1764ab", "s1": "#d1541b", "s2": "#24854a", "s3": "#8446b0",
-         "s4": "#a87400", "s5": "#0f8794", "s6": "#c2366f", "s7": "#5f6b7a"}
+         "soft": "#f4f6f9", "bad": "#a3271b", "heat": "#1f6fb4", "s0": "#1764ab",
+         "s1": "#d1541b", "s2": "#24854a", "s3": "#8446b0", "s4": "#a87400", "s5": "#0f8794",
+         "s6": "#c2366f", "s7": "#5f6b7a"}
 DARK = {"ink": "#e8ebf0", "faint": "#a3acba", "grid": "#343c48", "paper": "#171b22",
-        "heat": "#2f83cc", "s0": "#6fb3f2", "s1": "#f79a66", "s2": "#6cd190", "s3": "#c9a0ec",
-        "s4": "#e4bd52", "s5": "#58cfdc", "s6": "#f48bb4", "s7": "#b4bdca"}
+        "soft": "#1f252e", "bad": "#ff9a8b", "heat": "#2f83cc", "s0": "#6fb3f2",
+        "s1": "#f79a66", "s2": "#6cd190", "s3": "#c9a0ec", "s4": "#e4bd52", "s5": "#58cfdc",
+        "s6": "#f48bb4", "s7": "#b4bdca"}
 N_SERIES = 8
+
+# How much of its colour the palest and the fullest cell of a heat map have: the ink of their
+# numbers can be read on both, in the light and in the dark.
+PALE, FULL = 0.2, 0.76
 
 # How pictures look.  A page has this once, a file has it inside.
 STYLE = """
@@ -35,7 +42,10 @@ svg .theory{fill:none;stroke:var(--ink);stroke-width:1.4;stroke-dasharray:2 5}
 svg .quiet{pointer-events:none}
 svg .heat{fill:var(--heat);stroke:var(--grid)}
 svg .mark{fill:none;stroke:var(--ink);stroke-width:2}
-svg .light{fill:#fff}
+svg .hollow{fill:var(--paper);stroke-width:1.5}
+svg .waiting{stroke-dasharray:3 2}
+svg .lost{fill:var(--bad)}
+svg .cross{stroke:var(--paper);stroke-width:1.5}
 svg .middle{stroke:var(--ink);stroke-width:3}
 svg .none{fill:var(--grid)}
 """ + "".join(f"svg .f{i}{{fill:var(--s{i})}}svg .k{i}{{stroke:var(--s{i})}}\n"
