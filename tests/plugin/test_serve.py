@@ -29,13 +29,8 @@ SCRIPTS = os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../tools
 class Stick:
     """flashemu serve in a folder of its own, which must be empty again afterwards."""
 
-<<<<<<< HEAD
-    def __init__(self, *words, profile="ideal", env={}, **more):
-        self.folder = tempfile.mkdtemp(prefix="fe%41") # URIs of the sockets say %2541
-=======
     def __init__(self, *words, profile="ideal", env=(), **more):
-        self.folder = tempfile.mkdtemp(prefix="fe")
->>>>>>> 760d9cea (lab, web, align: tell by shapes what colours tell, and compute each contrast)
+        self.folder = tempfile.mkdtemp(prefix="fe%41") # URIs of the sockets say %2541
         self.ours, theirs = pty.openpty() if more.pop("terminal", False) else (None, None)
         argv = [TOOL, "serve", profile, "clock=virtual", "size=64M", *words]
         if more.pop("shell", False):
