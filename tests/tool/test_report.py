@@ -255,6 +255,9 @@ def test_mistakes():
     bad("-o OUT.html", "report", "t.tr")
     bad("missing: No such file", "report", "missing", "-o", "x.html")
     bad("no requests", "report", write("empty.tr", HEAD), "-o", "x.html")
+    end = "# end: the last line is '# end'\n"
+    bad("cut.tr: no requests in it; requests are missing at its end", "report", write("cut.tr", HEAD + end),
+        "-o", "x.html")
     bad("bad.tr:2", "report", write("bad.tr", HEAD + "0 read 0\n"), "-o", "x.html")
     bad("b.json:2", "report", write("b.json", '{"a": 1,\n'), "-o", "x.html")
     bad("no statistics", "report", write("c.json", "  {}"), "-o", "x.html")

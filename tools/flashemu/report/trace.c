@@ -66,16 +66,19 @@ static int read_all(struct report_trace *t, FILE *out, const char *path, struct 
     while ((n = source_read(&source, recs, BATCH, err)) > 0)
         for (int i = 0; i < n && r == 0; i++)
             r = keep(t, &recs[i], err);
-    if (n == 0 && r == 0) {
+    const char *missing = source_missing(&source);
+    if (n == 0 && r == 0 && t->n == 0) {
+        r = fe_err_set(err, EINVAL, "%.200s: no requests in it%s%s", path, missing ? "; " : "",
+                       missing ? missing : "");
+    } else if (n == 0 && r == 0) {
         report_table_begin(out);
         if (source_origin(&source, &from))
             report_origin(out, &from.origin, ret);
-        t->missing = source_missing(&source);
+        t->missing = missing;
         source_report_rest(&source);
     }
     source_close(&source);
-    r = n < 0 ? n : r;
-    return r == 0 && t->n == 0 ? fe_err_set(err, EINVAL, "%.200s: no requests in it", path) : r;
+    return n < 0 ? n : r;
 }
 
 static void count(struct report_trace *t)
