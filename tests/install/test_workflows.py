@@ -151,6 +151,7 @@ def test_what_a_container_starts():
             (["profile=lexar8g", "clock=virtual"], "nbdkit -f flashemu profile=lexar8g clock=virtual"),
             (["serve", "lexar8g", "--each-client"], "flashemu serve --port 10809 lexar8g --each-client"),
             (["serve", "lexar8g", "--port", "7"], "flashemu serve lexar8g --port 7"),
+            (["serve", "lexar8g", "--port=7"], "flashemu serve lexar8g --port=7"),
             (["align", "lexar8g", "ftl.open_random=1"], "flashemu align lexar8g ftl.open_random=1"),
             (["flashemu-lab", "list"], "flashemu-lab list"), ([], "flashemu ")):
         code, out, err = ended([os.path.join(ROOT, "tools/container-entry"), *given],

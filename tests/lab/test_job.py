@@ -154,12 +154,11 @@ def test_against():
             return lived(code=Played.code, script_end_ns=1000 + ns)
 
     kept, cli_job.Timed = cli_job.Timed, Played
-    asked = ["job", "--on", "ideal", "--seeds", "20"]
 
-    def job_of(*words):
+    def job_of(*words, on="ideal", seeds=20):
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            code = main([*asked, *words, "--", "true"])
+            code = main(["job", "--on", on, "--seeds", str(seeds), *words, "--", "true"])
         return code, out.getvalue(), err.getvalue()
 
     try:
@@ -178,9 +177,9 @@ def test_against():
         assert job_of("--against", "no.json", "--bisect")[0] == 125
         Played.code = 0
         Played.live = None  # so that nothing runs
-        few = job_of("--seed", "7", "--seeds", "4", "--against", "base.json")
+        few = job_of("--seed", "7", "--against", "base.json", seeds=4)
         assert few[0] == 2 and "4 seeds in common" in few[2], few
-        assert "different profile" in job_of("--on", "toshiba16g", "--against", "base.json")[2]
+        assert "different profile" in job_of("--against", "base.json", on="toshiba16g")[2]
         assert job_of("--bisect")[0] == 125
     finally:
         cli_job.Timed = kept
@@ -345,8 +344,9 @@ def test_serve():
     if missing:
         print("skipped: a kernel in the device's time:", missing)
         return
-    code, out = serve("--file", "beside:/vm/script/beside", "--env", "A=a b", "--needs", "exfat", "--",
-                      "profile=transcend8g", "link.type=none", "clock=virtual", "seed=3", "--", "s.sh", "1 2")
+    code, out = serve("--file", "beside:/vm/script/beside", "--env", "A=a b", "--needs", "exfat",
+                      "--mem", "512", "--timeout", "500", "--", "profile=transcend8g",
+                      "link.type=none", "clock=virtual", "seed=3", "--", "s.sh", "1 2")
     assert code == 1 and out.splitlines() == ["/dev/vda 1 2 a b real", "beside", "none"], (code, out)
 
 
