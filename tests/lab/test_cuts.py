@@ -158,7 +158,7 @@ def test_several_devices():
 
 def test_without_a_check_the_states_are_counted():
     out = good("crash", *DEVICE, "--run", program("work"), "-o", "out")
-    assert "power cuts at" in out and "promise" not in out, out
+    assert "power cuts at" in out and "broken" not in out, out
     fewer = good_json("crash", *DEVICE, "--run", program("work"), "-o", "out", "--cuts", "7")
     assert fewer["numbers"]["cuts"] == 7, fewer
 
