@@ -47,7 +47,7 @@ def test_arguments():
 
 def test_no_is_1():
     with Server("ideal") as s:
-        for args in (["set", "time-scale", "0"], ["nosuch"], ["set", "x"], ["get", ""],
+        for args in (["set", "time-scale", "0"], ["nosuch"], ["set", "x"],
                      ["set", "a", "--", "-1"], ["power-cut", "after", "0", "writes"]):
             code, out, err = ctl(s.control, *args)
             assert code == 1 and err == "" and json.loads(out)["ok"] is False, (args, out, err)
@@ -56,6 +56,7 @@ def test_no_is_1():
 def test_wrong_use_is_2():
     has_all(no_answer(), "SOCKET COMMAND")
     has_all(no_answer("/tmp/x"), "SOCKET COMMAND")
+    has_all(no_answer("/tmp/x", "get", ""), "argument 3 is empty")
     has_all(no_answer("--nosuch", "/tmp/x", "stats"), "--nosuch")
     has_all(no_answer("--timeout", "5", "/tmp/x", "stats"), "--timeout 5", "ns")
     has_all(no_answer("/tmp/" + "x" * 200, "stats"), "too long")

@@ -396,8 +396,9 @@ def test_a_new_file_ends_the_last_one(b):
 
 
 def test_a_profile_with_the_name_of_a_lesson(b):
-    """It stays what it is when the lesson of that name is looked at."""
-    ready(b)
+    """It stays what it is when the lesson of that name is looked at, for the first time."""
+    b.open(PAGE)
+    b.wait(WORKED)
     with open(os.path.join(ROOT, "profiles/sandisk-su04g.ini")) as f:
         dropped(b, [("units.ini", f.read())])
     b.wait("document.getElementById('drop-status').innerText.startsWith('units.ini is a profile: SanDisk')")
