@@ -8,7 +8,7 @@ import re
 import xml.etree.ElementTree as ElementTree
 
 from flashemu_script import run
-from flashemu_tool import bad, good, good_json, read, write
+from flashemu_tool import bad, call, good, good_json, read, write
 
 HEAD = "# flashemu trace 1\n"
 CELLS = 84 # steps of a cloud's rows
@@ -255,6 +255,8 @@ def test_mistakes():
     bad("-o OUT.html", "report", "t.tr")
     bad("missing: No such file", "report", "missing", "-o", "x.html")
     bad("no requests", "report", write("empty.tr", HEAD), "-o", "x.html")
+    code, _, err = call("report", write("marks.tr", HEAD + "0 read 0 512\n0 mark one\n"), "-o", "marks.html")
+    assert code == 0 and err == "", err
     end = "# end: the last line is '# end'\n"
     bad("cut.tr: no requests in it; requests are missing at its end", "report", write("cut.tr", HEAD + end),
         "-o", "x.html")

@@ -235,7 +235,9 @@ def test_trace_tells_what_was_left_out():
     write("t", event % "Q" + event % "D" + event % "C")
     code, out, err = call("trace", "t")
     assert code == 0 and len(records(out)) == 1
-    assert err == "flashemu: t: 2 events were not the requests asked for\n", err
+    assert err == "flashemu: note: t: 2 events were not the requests asked for\n", err
+    code, quiet, err = call("trace", "-q", "t")
+    assert code == 0 and err == "" and records(quiet) == records(out), err
 
 
 run(globals())

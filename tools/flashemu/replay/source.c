@@ -100,9 +100,11 @@ void source_report_rest(const struct source *s)
 {
     uint64_t skipped = s->reader ? fe_trace_skipped(s->reader) : 0;
 
+    if (tool_is_quiet())
+        return;
     if (skipped > 0)
-        tool_error("%s: %" PRIu64 " events were not the requests asked for", s->name, skipped);
-    if (source_missing(s) && !tool_is_quiet())
+        tool_error("note: %.200s: %" PRIu64 " events were not the requests asked for", s->name, skipped);
+    if (source_missing(s))
         tool_error("note: %.200s: %s", s->name, source_missing(s));
 }
 

@@ -54,8 +54,8 @@ void source_close(struct source *s);
 bool source_again(struct source *s);
 enum { SOURCE_KEPT = 1 << 20 };
 
-/* At the end: says on standard error how many events of the trace were not the requests asked for, if
- * any, and as a note whether requests are missing at its end. */
+/* At the end: says in notes on standard error how many events of the trace were not the requests asked
+ * for, if any, and whether requests are missing at its end. */
 void source_report_rest(const struct source *s);
 
 /* What that note says; NULL = none is missing, as far as the trace tells. */

@@ -55,7 +55,7 @@ static int read_all(struct report_trace *t, FILE *out, const char *path, struct 
                     struct fe_err *err)
 {
     struct source_origin from;
-    struct fe_trace_options options = {.format = NULL};
+    struct fe_trace_options options = {.marks = true}; /* passed over, and nothing that is missing */
     struct fe_pattern_env env = {.sector_size = 512};
     struct fe_trace_rec recs[BATCH];
     struct source source;
@@ -65,7 +65,8 @@ static int read_all(struct report_trace *t, FILE *out, const char *path, struct 
         return r;
     while ((n = source_read(&source, recs, BATCH, err)) > 0)
         for (int i = 0; i < n && r == 0; i++)
-            r = keep(t, &recs[i], err);
+            if (recs[i].type != FE_TRACE_MARK)
+                r = keep(t, &recs[i], err);
     const char *missing = source_missing(&source);
     if (n == 0 && r == 0 && t->n == 0) {
         r = fe_err_set(err, EINVAL, "%.200s: no requests in it%s%s", path, missing ? "; " : "",
