@@ -113,7 +113,7 @@ for way in run check; do
     run=$names check=true
     printf -v $way %s "$hangs"
     # shellcheck disable=SC2086
-    TMPDIR=$tmp/room /usr/bin/python3 "$top/tools/lab/flashemu-lab" crash $device --fs ext4 --store store \
+    TMPDIR=$tmp/room /usr/bin/python3 "$top/tools/lab/flashemu-lab" crash $device --kernel vm --fs ext4 --store store \
         --run "$run" --check "$check" --timeout 99999 \
         >/dev/null 2>&1 &
     lab=$!
