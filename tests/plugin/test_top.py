@@ -283,8 +283,9 @@ def test_no_other_key_answers_the_question():
 def last_of(screen, words):
     """The rows of the first whole screen with these words that comes from now on."""
     def whole(text):
+        # What has been read of a screen may end between the two bytes of a row's end.
         return [part for part in text.decode(errors="replace").split("\033[H\033[J")[1:]
-                if words in part and part.endswith("\r")]
+                if words in part and part.count("\n") == 23 and part.endswith("\r")]
     return [row.rstrip() for row in whole(screen.until(whole))[0].split("\r\n")]
 
 
