@@ -130,7 +130,7 @@ def test_writes_in_order_tell_no_unit():
 def test_random_writes_tell_a_unit_as_far_as_they_reach():
     told = speaking.told([fio("write", "random", bs) for bs in (8 * KIB, 32 * KIB, MIB)])
     assert told.unit == Sizes(8 * KIB, MIB) and told.map and told.page is None
-    assert told.untold() == ["the page", "how many units are open in order",
+    assert told.untold() == ["how large a page is", "how many units are open in order",
                              "how many units are open in random order"]
     cached = [make_point("fio-rate", [1e6], op="write", pattern="random", bs=bs, depth=1, jobs=1,
                          direct=False) for bs in (8 * KIB, 32 * KIB, MIB)]
@@ -191,7 +191,7 @@ def test_reads_across_of_a_card():
     assert "reads 8 KiB at a time" in told and "unit is probably 2 MiB" in told, told
     assert "at least 210 us longer" in told and "at most 48 us" in told
     assert "begin at a multiple of 2 MiB or of 4 MiB" in told
-    assert "No point shows whether writes are mapped by pages or by units" in told
+    assert "The measurement does not show whether writes are mapped by pages or by units" in told
     assert "`flashemu-lab probe /dev/sdX -o PROBED.json --destroy SIZE`" in told
     assert "min on a slow stick" in told and told.endswith("card.html\n")
     page = read("card.html")
@@ -214,8 +214,9 @@ def test_reads_across_of_a_card():
 def test_a_measurement_that_says_nothing():
     schema.save(Measurement((fio("read", "random", 4 * KIB),), "x", 512 * MIB), Path("one.json"))
     told = good("datasheet", "one.json")
-    assert told.startswith("Nothing follows from these measurements.\nOne figure is too little for "
-                           "a profile (at least 8), and no point shows the page, "), told
+    assert told.startswith("Nothing follows from these measurements.\nOne figure is too few for "
+                           "a profile (at least 8), and the measurement does not show how "
+                           "large a page is, "), told
     assert "--destroy 536870912`" in told and "--read-only" in told
     assert not os.path.exists("one.html")
 

@@ -66,8 +66,9 @@ def test_three_figures_are_no_profile():
                   ["advise", "mine.json", "-o", "a", "--quick"],
                   ["refine", "intenso4g", "mine.json", "-o", "o.ini", "--quick"]):
         said = refused(*words)
-        assert "3 figures that do not follow from each other are too little for a profile (at " \
-            "least 8), and no point shows the page, the allocation unit, " in said, said
+        assert "3 figures that do not follow from each other are too few for a profile (at " \
+            "least 8), and the measurement does not show how large a page is, how large an " \
+            "allocation unit is, " in said, said
         assert "`flashemu-lab probe /dev/sdX -o PROBED.json --destroy 8000000000`" in said
         assert "min on a slow stick" in said
         assert not any(map(os.path.exists, ("o.ini", "o.html", "mine.ini", "a")))
@@ -84,7 +85,7 @@ def test_eight_are_enough_and_seven_are_not():
             said.lower(), said
     # enough for a profile, and no reason for a start of partitions
     said = refused("advise", saved("eight.json", points[:8]), "--quick")
-    assert "no point shows the allocation unit" in said and "too little" not in said, said
+    assert "does not show how large an allocation unit is" in said and "too few" not in said, said
     assert "about another device; measure next: `flashemu-lab probe" in said
 
 
@@ -93,14 +94,16 @@ def test_reads_are_no_profile_however_many():
               for bs, rate in zip(SIZES, RATES["read"])]
     for words in (["fit", saved("reads.json", points), "-o", "o.ini"], ["advise", "reads.json"]):
         said = refused(*words)
-        assert "nothing was written, so a profile would make up what writes take, and no point " \
-            "shows the page, " in said and "measure next: `flashemu-lab probe" in said, said
+        assert "nothing was written, so a profile would make up what writes take, and the " \
+            "measurement does not show how large a page is, " in said and \
+            "measure next: `flashemu-lab probe" in said, said
 
 
 def test_one_size_in_random_order():
     points = [fio("write", "random", 4 * KIB, 1e5 * n, n) for n in range(1, 10)]
     said = refused("advise", saved("one.json", points))
-    assert "no point shows the page, the allocation unit, whether writes" in said, said
+    assert "does not show how large a page is, how large an allocation unit is, whether " \
+        "writes" in said, said
 
 
 def test_what_no_point_speaks_about_is_taken():
@@ -110,7 +113,7 @@ def test_what_no_point_speaks_about_is_taken():
     code, out, err = lab("fit", saved("ten.json", points), "-o", "ten.ini", "--budget", "60",
                          "--jobs", "2", "--anyway")
     lines = out.splitlines()
-    assert code in (0, 1) and lines[0].startswith("No point shows the allocation unit"), out
+    assert code in (0, 1) and lines[0].startswith("The measurement does not show how large an"), out
     assert lines[1].startswith("Taken from ") and ", not measured: the map (" in lines[1], lines
     name = lines[1].split()[2].rstrip(",")
     ini = read("ten.ini")
@@ -123,7 +126,8 @@ def test_what_no_point_speaks_about_is_taken():
         value = [line for line in given.splitlines() if line.startswith(f"{word} = ")]
         assert value and value[0] in show, (key, value)
     page = read("ten.html")
-    assert "not measured" in page and page.index("No point shows") < page.index("median error")
+    assert "not measured" in page
+    assert page.index("The measurement does not show") < page.index("median error")
     # and what was taken is no reason for a start
     code, text, _ = ended([FLASHEMU, "align", "./ten.ini"])
     assert code == 0 and text.startswith(f"Not measured, but taken from {name}: how writes are "
@@ -138,7 +142,7 @@ def test_too_few_figures_are_told_by_the_profile():
     code, out, _ = lab("fit", saved("five.json", points), "-o", "five.ini", "--budget", "60",
                        "--jobs", "2", "--anyway")
     assert code in (0, 1) and out.startswith("5 figures that do not follow from each other are "
-                                             "too little for a profile (at least 8).\n"), out
+                                             "too few for a profile (at least 8).\n"), out
     assert "\nfigures = 5 figures that" in read("five.ini")
     found = json.loads(ended([FLASHEMU, "align", "./five.ini", "--json"])[1])
     assert found["advice"]["given"] is False and found["advice"]["multiple"] is None
@@ -238,7 +242,7 @@ def test_open_units_that_no_point_speaks_about_have_a_source():
         one, m, "ftl.random_log") == ""
     # nothing but sizes was written: how many units are open nobody knows
     one, m = fitted(s, [fio("write", "random", bs, 1e6) for bs in SIZES])
-    assert fit_result.untold(one, m, "ftl.open_linear") == "no point shows it"
+    assert fit_result.untold(one, m, "ftl.open_linear") == "the measurement does not show it"
 
 
 def test_sizes_beyond_and_at_the_ends_of_what_was_measured():

@@ -4,7 +4,7 @@
  *
  *     ftl.unit_size = taken from NAME, not measured
  *     ftl.random_log = assumed, not measured: most cards merge a unit before it is full
- *     figures = 3 figures that do not follow from each other are too little ...
+ *     figures = 3 figures that do not follow from each other are too few ...
  *     worst = This profile is far from its measurement at writes in order by 16 MiB: +82 %
  *
  * A start of partitions that depends on such a number alone would be advice about another device.

@@ -171,7 +171,8 @@ def untold(f: Fitted, m: Measurement, key: str) -> str:
     usual = _usual(f.structure, _member(key))
     if usual and not rows_in_order.shows_random_order(m.points):
         return f"nothing was written in random order, and {usual}"
-    return "no point shows it" if key in _OPEN and f.structure.strategy == "segment" else ""
+    return ("the measurement does not show it" if key in _OPEN and f.structure.strategy == "segment"
+            else "")
 
 
 def _end_of(f: Fitted, m: Measurement, key: str) -> str:

@@ -34,10 +34,10 @@ def measure(tool: Tool, m: Measurement) -> str:
 
 
 def untold(m: Measurement) -> str:
-    """What no point shows, such as "no point shows the page"; "" if one shows each number of the
-    structure."""
+    """What no point speaks about, such as "the measurement does not show how large a page is"; "" if
+    there is a point for each number of the structure."""
     missing = speaking.told(m.points).untold()
-    return f"no point shows {listed(missing)}" if missing else ""
+    return f"the measurement does not show {listed(missing)}" if missing else ""
 
 
 def too_few(m: Measurement) -> str:
@@ -45,9 +45,11 @@ def too_few(m: Measurement) -> str:
     count = figures.independent(m.points)
     if count >= figures.ENOUGH:
         return ""
-    how_many = ("no figure is" if count == 0 else "one figure is" if count == 1 else
+    if not count:
+        return f"there is no figure, and a profile needs at least {figures.ENOUGH}"
+    how_many = ("one figure is" if count == 1 else
                 f"{count} figures that do not follow from each other are")
-    return f"{how_many} too little for a profile (at least {figures.ENOUGH})"
+    return f"{how_many} too few for a profile (at least {figures.ENOUGH})"
 
 
 def refusal(tool: Tool, m: Measurement, written: bool) -> str:

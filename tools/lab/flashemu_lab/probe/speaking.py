@@ -68,7 +68,7 @@ class Told:
     def untold(self) -> list[str]:
         """In words what they do not show."""
         return [words for words, told in (
-            ("the page", self.page), ("the allocation unit", self.unit),
+            ("how large a page is", self.page), ("how large an allocation unit is", self.unit),
             ("whether writes are mapped by pages or by units", self.map),
             ("how many units are open in order", self.open_linear),
             ("how many units are open in random order", self.open_random)) if not told]
