@@ -147,7 +147,7 @@ def test_differences_count_from_what_replays_differ_by():
                                replay=replay_of(.3, **names)))
     assert told[:5] == [
         "Choose 2. No other layout is better by a difference that counts.",
-        "As good, because no difference counts: 1.",
+        "Just as good, because the differences are too small to count: 1.",
         "Good for 4K: 2; perhaps as good: 1. Worst: 3, with 38 % of the best.",
         "No difference counts for 8K and 16K.",
         "A difference counts from 2 % on, with 1 from 10.0 % and with 2 from 20.0 %: by so much, "
@@ -207,11 +207,11 @@ def test_what_is_said():
     told = conclusion(table_of(EQUAL, EQUAL))
     assert told == ["The layout does not matter here: no difference in the rate or the write "
                     "amplification counts. Choose 1.", "No difference counts for 4K, 8K and 16K.",
-                    "A difference counts from 2 % on: the model cannot tell less."], told
+                    "A difference counts from 2 % on: the model cannot tell smaller ones."], told
     table = table_of([[10, 10, 10], [10, 10, 10], [5, 10, 2.5]], [[1, 1, 1], [1, 1, 1], [1, 2, 4]])
     told = conclusion(table)
     assert told[:2] == ["Choose 1. No other layout is better by a difference that counts.",
-                        "As good, because no difference counts: 2."]
+                        "Just as good, because the differences are too small to count: 2."]
     assert told[-1] == ("3 instead gives 25 % (16K) to 100 % (8K) of the rate and 1.00 (4K) to 4.00 "
                         "times (16K) the write amplification.")
     words = table.experiment.statements[0].words

@@ -122,7 +122,7 @@ def test_what_the_others_cost():
         "Choose fat. No other fs is better by a difference that counts.",
         "Best for log: fat. Worst: ext, with 20 % of the best.",
         "Best for big: fat. Worst: xfs, with 10 % of the best.",
-        "A difference counts from 10 % on: the model cannot tell less.",
+        "A difference counts from 10 % on: the model cannot tell smaller ones.",
         "Ext instead gives 20 % (log) to 75 % (big) of the rate.",
         "Xfs instead gives 10 % (big) to 50 % (log) of the rate."]
 
@@ -152,13 +152,13 @@ def test_ratios():
     assert said(rate, say=COMPARE % "work=log") == [
         "With work log, fs ext instead of fat gives 3.00 times the rate (one pair of runs)."]
     assert said((2, 8, 6, 4, 99, 99), say=COMPARE % "") == [
-        "Fs ext instead of fat gives 1.22 times the rate in the mean of 2 pairs of runs (0.50 to "
+        "Fs ext instead of fat gives 1.22 times the rate on average over 2 pairs of runs (0.50 to "
         "3.00 times)."]
     assert said((8, 8, 2, 2, 99, 99), say=COMPARE % "work=big") == [
         "With work big, fs ext instead of fat leaves 25 % of the rate (one pair of runs)."]
     # all of a sentence has one unit: 1/4 and 3/2, whose mean is sqrt(3/8)
     assert said((8, 4, 2, 6, 99, 99), say=COMPARE % "") == [
-        "Fs ext instead of fat costs 39 % of the rate in the mean of 2 pairs of runs (from 75 % less "
+        "Fs ext instead of fat costs 39 % of the rate on average over 2 pairs of runs (from 75 % less "
         "to 50 % more)."]
     assert said((8, 8, 8.03, 8.03, 99, 99), say=COMPARE % "work=big") == [
         "With work big, fs ext instead of fat hardly changes the rate (one pair of runs)."]

@@ -98,16 +98,16 @@ def test_what_a_step_does():
             ([12.34], waf, "gives 12.3 times the write amplification (one pair of runs)"),
             ([1.004], rate, "hardly changes the rate (one pair of runs)"),
             ([.5, .5, .5], rate, "costs 50 % of the rate in each of 3 pairs of runs"),
-            ([.6, .9375], rate, "costs 25 % of the rate in the mean of 2 pairs of runs (6 to 40 %)"),
+            ([.6, .9375], rate, "costs 25 % of the rate on average over 2 pairs of runs (6 to 40 %)"),
             ([.8, .9, 1.25], rate,
-             "costs 3.5 % of the rate in the mean of 3 pairs of runs (from 20.0 % less to 25.0 % more)"),
-            ([.01, .16], rate, "leaves 4.0 % of the rate in the mean of 2 pairs of runs (1.0 to 16.0 %)"),
-            ([.9, 4], rate, "gives 1.90 times the rate in the mean of 2 pairs of runs (0.90 to 4.00 times)"),
-            ([.4, 2.5], rate, "hardly changes the rate in the mean of 2 pairs of runs (from 60.0 % less to "
+             "costs 3.5 % of the rate on average over 3 pairs of runs (from 20.0 % less to 25.0 % more)"),
+            ([.01, .16], rate, "leaves 4.0 % of the rate on average over 2 pairs of runs (1.0 to 16.0 %)"),
+            ([.9, 4], rate, "gives 1.90 times the rate on average over 2 pairs of runs (0.90 to 4.00 times)"),
+            ([.4, 2.5], rate, "hardly changes the rate on average over 2 pairs of runs (from 60.0 % less to "
                               "2.50 times as much)"),
             ([.999, 1.001], rate, "hardly changes the rate in each of 2 pairs of runs"),
             ([.997, 1.004], rate,
-             "hardly changes the rate in the mean of 2 pairs of runs (from 0.3 % less to 0.4 % more)")):
+             "hardly changes the rate on average over 2 pairs of runs (from 0.3 % less to 0.4 % more)")):
         assert step(ratios, m) == words, (ratios, step(ratios, m))
 
 
@@ -179,7 +179,7 @@ def test_none_of_two_equal_is_the_best():
         "rate (sector 256, buffered writes).",
         "Best for sector 63: XFS. Worst: FAT32, with 60 % of the best.",
         "Good for sector 256: ext4; XFS. Worst: FAT32, with 50 % of the best.",
-        "A difference counts from 2 % on: the model cannot tell less.",
+        "A difference counts from 2 % on: the model cannot tell smaller ones.",
         "FAT32 instead gives 50 % (sector 256, buffered writes) to 100 % (sector 256, synced writes) of the rate.",
         "Ext4 instead gives 80 % (sector 63, buffered writes) to 100 % (sector 256, synced writes) of the "
         "rate."], found

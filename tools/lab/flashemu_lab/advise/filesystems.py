@@ -172,8 +172,9 @@ def _say(f: Filesystem, start: int) -> str:
 
 
 def _missing(workloads: list[str]) -> str:
-    names = listed([w.replace("-", " ") for w in workloads], "or")
-    return f"Not every filesystem here has a recording of {names}, so this part is not about that."
+    names = [w.replace("-", " ") for w in workloads]
+    return (f"Not every filesystem here has a recording of {listed(names, 'or')}, so "
+            f"{listed(names)} {'is' if len(names) == 1 else 'are'} left out here.")
 
 
 def _paste(d: Device, f: Filesystem, start: int) -> str:

@@ -397,7 +397,8 @@ def _choose(table: Table, words: dict[str, str]) -> Iterator[str]:
     else:
         yield f"{first}. {_where_worst(found, words, table)}.{_against(table, words, found)}"
         if others:
-            yield f"As good, because no difference counts: {_first(tuple(others))}."
+            yield ("Just as good, because the differences are too small to count: "
+                   f"{_first(tuple(others))}.")
     yield from _for_each(found, factor)
     yield _what_counts(table, words, found)
     if found.unsteady:
@@ -479,7 +480,7 @@ def _what_counts(table: Table, words: dict[str, str], found: Choice) -> str:
             name = spelled(given) if given else called(factor, level)
             names += [name] if name not in names else []
     if not by_name:
-        return f"{text}: the model cannot tell less."
+        return f"{text}: the model cannot tell smaller ones."
     parts = [f"with {listed(names)} from {may}" for may, names in by_name.items()]
     return (f"{text}, {listed(parts)}: by so much, replays have differed from a kernel. Of two "
             "that are compared, both count.")

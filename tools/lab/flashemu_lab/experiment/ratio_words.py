@@ -77,4 +77,4 @@ def step(ratios: list[float], measure: Measure) -> str:
         return f"{text} (one pair of runs)"
     if most / least < 1 + SAME:
         return f"{text} in each of {len(ratios)} pairs of runs"
-    return f"{text} in the mean of {len(ratios)} pairs of runs ({spread})"
+    return f"{text} on average over {len(ratios)} pairs of runs ({spread})"
