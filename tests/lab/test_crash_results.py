@@ -63,10 +63,12 @@ SOME = Crashed("program", [
 
 
 def test_how_a_check_ended():
-    """A shell says 128 and the signal; 128 alone is no signal."""
-    said = [reason_of(code).split("the check ")[1] for code in (None, 7, 128, 129, 137, -9)]
+    """A shell says 128 and the signal; 128 alone is no signal, nor is what Python's exit(-1) leaves."""
+    said = [reason_of(code).split("the check ")[1] for code in (None, 7, 128, 129, 137, 255, -11, -40)]
     assert said == ["took too long", "ended with exit code 7", "ended with exit code 128",
-                    "was ended by signal 1", "was ended by signal 9", "was ended by signal 9"], said
+                    "was ended by SIGHUP", "was ended by SIGKILL", "ended with exit code 255",
+                    "was ended by SIGSEGV", "was ended by signal 40"], said
+    assert reason_of(134, "x.c:3: no") == "the check was ended by SIGABRT: x.c:3: no"
 
 
 def test_groups():

@@ -235,8 +235,9 @@ def test_what_cannot_be_read_is_an_error_for_the_check():
 
 def test_a_check_that_cannot_tell():
     check = program("check") + "; test $? = 0 && exit 125 || exit 125"
-    bad("ended with exit code 125 on the state without a power cut", "crash", *DEVICE, "--run",
-        program("work"), "--check", check, "-o", "out")
+    bad("cannot tell whether the state without a power cut keeps what was promised (ended with exit code "
+        "125); it must say 0 there", "crash", *DEVICE, "--run", program("work"), "--check", check,
+        "-o", "out")
     # It can tell without a cut only.
     check = 'test "$(wc -l <"$FLASHEMU_MARKS")" = 2 || exit 125'
     code, out, err = crash("--second", "0", "--json", check=check)
@@ -263,6 +264,8 @@ def test_what_was_recorded_elsewhere():
     first = got["broken"][0]["id"]
     assert lab("crash", "--state", first, "-o", "log.d")[:2] == (
         1, f"{first}: broken, {got['broken'][0]['reason']}\n")
+    code, out, err = lab("crash", "--state", first, "-o", "log.d", "--check", "/no/program")
+    assert (code, out) == (2, "") and err.endswith("--check /no/program: is no program that can be executed\n")
     marks = [line.split(" mark ")[1] for line in read("log.d/trace").splitlines() if " mark " in line]
     assert len(marks) == 2
     few = good_json(*words, "--trace", "log", "--check", 'test "$(wc -l <"$FLASHEMU_MARKS")" = 2',
@@ -272,7 +275,7 @@ def test_what_was_recorded_elsewhere():
             (f"--behind {marks[0]}x: there is no such mark; did you mean {marks[0]}?", "log", "--behind", marks[0] + "x"),
             ("--run and --trace are two works", "log", "--run", "true"),
             ("/log: needs --behind MARK, a mark behind which the device", "log", "--fs", "ext4"),
-            ("none.trace: No such file or directory", "none.trace"),
+            ("none.trace: No such file or directory\n", "none.trace"),
             ("the trace does not say what was written", "bare.trace"),
             ("/far.trace: offset 1073741824 + length 4096 is behind the capacity 16777216\n", "far.trace"),
             ("--bisect needs a judge", "log", "--bisect"),
@@ -377,12 +380,16 @@ def test_mistakes():
         *DEVICE, *work, "--check", "exit 7", "-o", "out")
     bad("--check /no/such/program: is no program", "crash", *DEVICE, *work, "--check",
         "/no/such/program", "-o", "out")
-    bad("took too long on the state without", "crash", *DEVICE, *work, "--check", "sleep 60",
-        "-o", "out", "--timeout", "0.3")
+    bad("--check 'kill -9 $$': was ended by SIGKILL on the state without", "crash", *DEVICE, *work, "--check",
+        "kill -9 $$", "-o", "out")
+    bad("--check 'sleep 60': took more than 0.3 s on the state without a power cut; --timeout allows more",
+        "crash", *DEVICE, *work, "--check", "sleep 60", "-o", "out", "--timeout", "0.3")
     bad("was ended after 1 s", "crash", *DEVICE, "--run", "sleep 60", *check, "-o", "out",
         "--timeout", "0.1")
     bad("ended with exit code 3, so nobody knows", "crash", *DEVICE, "--run", "exit 3", *check,
         "-o", "out")
+    bad("--run 'kill -9 $$': was ended by SIGKILL, so nobody knows", "crash", *DEVICE, "--run", "kill -9 $$",
+        *check, "-o", "out")
     bad("has written nothing", "crash", *DEVICE, "--run", "true", *check, "-o", "out")
     bad("a recording needs one device at least", "crash", *work)
     bad("ssd-page.ini: another device has this name", "crash", "ssd-page", "/tmp/ssd-page.ini", *work)
@@ -424,6 +431,9 @@ def test_options_that_are_empty_or_twice():
     for seconds in ("0", "-1", "nan", "inf", "x", "\uff11\uff10", "1_0"):
         assert f"argument --timeout: {seconds}: allowed: seconds, more than 0" in refused(
             f"--timeout={seconds}"), seconds
+    for option in ("judge", "cuts"):
+        assert f"argument --{option}: 0: allowed: a number of at least 1, or all" in refused(
+            f"--{option}=0"), option
     for option, value in (("second", "-1"), ("subsets", "x"), ("jobs", "0")):
         assert f"argument --{option}: {value}: allowed: " in refused(f"--{option}={value}"), option
 
@@ -431,7 +441,7 @@ def test_options_that_are_empty_or_twice():
 def test_a_check_that_hangs_on_what_it_does_not_understand():
     check = 'test -s "$FLASHEMU_MARKS" || sleep 12345.5'
     code, out, err = crash("--second", "0", "--timeout", "2", "--cuts", "4", check=check)
-    assert code == 1 and "the check took too long" in out, (code, out, err)
+    assert code == 1 and "the check took more than 2 s" in out, (code, out, err)
     assert not alive("12345.5")
 
 

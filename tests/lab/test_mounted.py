@@ -75,6 +75,26 @@ def test_a_full_disk_is_no_fault_of_the_filesystem():
         os.statvfs = real
 
 
+def test_what_a_guest_answers():
+    """A check that dies is told by its signal, and what was not the check's is told as the guest does."""
+    from flashemu_lab.crash import checks, mounted
+    judge = mounted.Mounted.__new__(mounted.Mounted)
+    judge._timeout_s = 7
+    judge._disk = Namespace(become=lambda image: None)
+    judge._guest = Namespace(process=Namespace(poll=lambda: None), ask=lambda line, timeout: answer)
+    for answer, told in (
+            ("broken 139 check dirty row 3 is gone", checks.Told(
+                139, "the check was ended by SIGSEGV: row 3 is gone", ("dirty",))),
+            ("broken 4 check - ", checks.Told(4, "the check ended with exit code 4")),
+            ("unknown 125 check - ", checks.Told(125, "the check ended with exit code 125")),
+            ("kept 0 check - ", checks.Told(0)),
+            ("broken 0 fsck - fsck: Bad magic", checks.Told(1, "fsck: Bad magic", kind="fsck"))):
+        assert judge._judged(Path("image"), [], ()) == told, (answer, told)
+    recording = Namespace(kernel="")
+    assert mounted._heard(recording, ["kernel 6.1"], 137) == "the command was ended by SIGKILL"
+    assert mounted._heard(recording, ["kernel 6.1", "FAIL: no disk"], 1) == "no disk"
+
+
 def test_a_work_is_recorded_in_the_time_of_the_device():
     """Without a kernel: what the guest is given, what is kept of it, and what is said if it fails."""
     from flashemu_lab.core.errors import LabError

@@ -17,7 +17,7 @@
 #
 #   WORD CODE KIND NOTES TEXT       kept, unknown or broken; the exit code of $CHECK; what has said so:
 #                                   mount, check, umount or fsck; what is no fault, "-" or words with
-#                                   commas between them; and why
+#                                   commas between them; and why, of a check its last words
 #
 # Marks that begin with "flashemu:" are this script's, and $CHECK does not see them.
 set -uo pipefail
@@ -183,11 +183,8 @@ check() (
     exec bash -c "$CHECK"
 )
 
-# What the check has said last, behind a colon.
-last_words() {
-    local said
-    said=$(grep . $here/log | tail -n 1) && echo ": $said"
-}
+# What the check has said last.
+last_words() { grep . $here/log | tail -n 1; }
 
 # Sets word, code, kind, notes and why for a device.
 one() {
@@ -201,7 +198,7 @@ one() {
     kind=check
     if [ -n "${CHECK-}" ]; then
         check </dev/null >$here/log 2>&1 || code=$?
-        [ "$code" = 0 ] || told="the check ended with exit code $code$(last_words)"
+        [ "$code" = 0 ] || told=$(last_words)
     fi
     if ! umount /mnt 2>$here/log; then
         kind=umount why="umount: $(tail -n 1 $here/log)"

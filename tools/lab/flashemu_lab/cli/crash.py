@@ -7,6 +7,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import shlex
 import shutil
 import sys
 import tempfile
@@ -335,6 +336,8 @@ def _again(arguments: argparse.Namespace) -> int:
             told = judge.run(Path(name), image, marks[:state["marks"]], unreadable)
         finally:
             judge.close()
+    if arguments.check and told.kind == "check":
+        checks.check_program(f"--check {shlex.quote(made.check)}", told)
     word = checks.word_of(told.code)
     if arguments.json:
         print(json.dumps({**state, "verdict": word, "code": told.code, "notes": told.notes}))

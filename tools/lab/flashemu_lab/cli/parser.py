@@ -138,7 +138,10 @@ def _fio_options(text: str) -> dict[str, str]:
 
 
 def _cuts(text: str) -> int:
-    return 0 if text == "all" else number(1)(text)
+    try:
+        return 0 if text == "all" else number(1)(text)
+    except argparse.ArgumentTypeError as e:
+        raise argparse.ArgumentTypeError(f"{e}, or all") from None
 
 
 

@@ -25,9 +25,10 @@ from typing import Callable, Protocol
 from ..core.errors import LabError
 from ..runs.program import Tool
 from .states import Data, Enumerated, Image, State
-from .work import Mark, Recording, messages, read_trace, run_beside
+from .work import Mark, Recording, how_ended, messages, read_trace, run_beside
 
 CANNOT_TELL = 125
+_NO_PROGRAM = (126, 127)  # as a shell says it
 
 
 def word_of(code: int | None) -> str:
@@ -35,13 +36,11 @@ def word_of(code: int | None) -> str:
     return "kept" if code == 0 else "unknown" if code == CANNOT_TELL else "broken"
 
 
-def reason_of(code: int | None) -> str:
-    """How a check ended."""
+def reason_of(code: int | None, last: str = "") -> str:
+    """How a check ended, with the last line that it has said."""
     if code is None:
         return "the check took too long"
-    if code < 0 or code > 128:
-        return f"the check was ended by signal {-code if code < 0 else code - 128}"
-    return f"the check ended with exit code {code}"
+    return f"the check {how_ended(code)}" + (f": {last}" if code and last else "")
 
 
 @dataclass(frozen=True)
@@ -159,10 +158,18 @@ class Check:
             text = said.read().decode(errors="replace")
         if self.loud:
             sys.stderr.write(text)
-        return Told(code, reason_of(code) + (f": {last}" if code and (last := _last(text)) else ""))
+        if code is None:
+            return Told(None, f"the check took more than {self.timeout_s:g} s")
+        return Told(code, reason_of(code, _last(text)))
 
     def close(self) -> None:
         """Nothing is running."""
+
+
+def check_program(name: str, told: Told) -> None:
+    """LabError if a check of which nobody knows whether it works could not be executed."""
+    if told.code in _NO_PROGRAM:
+        raise LabError(f"{name}: is no program that can be executed")
 
 
 class BrokenUncut(LabError):
@@ -201,10 +208,13 @@ class Checker:
         told = self._judge.run(self._folder, self._image.path, self._marks, ())
         name = f"--check {shlex.quote(self._command)}" if told.kind == "check" and told.code else \
             self._judge.name
-        if told.code in (126, 127):
-            raise LabError(f"{name}: is no program that can be executed")
+        why = told.reason().removeprefix("the check ")
+        check_program(name, told)
         if told.code is None:
-            raise LabError(f"{name}: took too long on the state without a power cut")
+            raise LabError(f"{name}: {why} on the state without a power cut; --timeout allows more")
+        if told.code == CANNOT_TELL:
+            raise LabError(f"{name}: cannot tell whether the state without a power cut keeps what "
+                           f"was promised ({why}); it must say 0 there")
         if told.code:
             raise BrokenUncut(name, told.reason())
 

@@ -33,8 +33,8 @@ from ..core.files import make_folder
 from ..kernel import machine
 from ..kernel.timed import Life, Timed, chosen
 from ..runs.program import Tool
-from .checks import CANNOT_TELL, Told
-from .work import Mark, Recording, Work
+from .checks import CANNOT_TELL, Told, reason_of
+from .work import Mark, Recording, Work, how_ended
 
 MOUNTED = "flashemu: mounted"
 _BLOCK, _CHUNK = 4096, 1 << 18  # a chunk and its copy stay in the processor's cache
@@ -121,7 +121,7 @@ def _heard(recording: Recording, lines: list[str], code: int, where: str = "") -
         recording.kernel = versions[0].removeprefix("kernel ") + where
         lines.remove(versions[0])
     return lines[-1].removeprefix("FAIL: ") if lines else \
-        f"the command ended with exit code {code}"
+        f"the command {how_ended(code)}"
 
 
 def _record_once(recording: Recording, scripts: Path, tool: Tool,
@@ -316,6 +316,8 @@ class Mounted:
         answer = self._guest.ask(f"{len(marks)} {ranges}\n", self._timeout_s)
         if answer:
             word, code, kind, notes, text = answer.split(" ", 4)
+            if kind == "check" and word != "kept":
+                text = reason_of(int(code), text)
             return Told({"kept": 0, "unknown": CANNOT_TELL}.get(word, int(code) or 1), text,
                         () if notes == "-" else tuple(notes.split(",")), kind)
         if answer is not None:

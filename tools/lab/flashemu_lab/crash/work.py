@@ -193,6 +193,16 @@ def _is_full(said: str) -> bool:
                for line in said.splitlines())
 
 
+def how_ended(code: int) -> str:
+    """How a command has ended that did not do its work.  -N is signal N, and so is 128 + N, since
+    a shell says it like this of what it has started; where there is no such signal, it is a code
+    like any other."""
+    for number in (-code, code - 128):
+        with suppress(ValueError):
+            return f"was ended by {signal.Signals(number).name}"
+    return f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
+
+
 def run_beside(words: list[str], command: str, more: dict[str, str], timeout_s: float,
                errors: IO[str], out: IO[bytes] | None = None) -> int | None:
     """The exit code of a command, as a shell takes it, beside a server of its own, whose words are
@@ -235,8 +245,7 @@ def record_work(work: Work, folder: Path, tool: Tool, timeout_s: float) -> Recor
     if code in (126, 127):
         raise LabError(f"{work.name}: is no program that can be executed")
     if code:
-        raise LabError(f"{work.name}: ended with exit code {code}, so nobody knows what it has "
-                       "promised")
+        raise LabError(f"{work.name}: {how_ended(code)}, so nobody knows what it has promised")
     recording.save()
     return recording
 
@@ -250,7 +259,11 @@ def record_trace(work: Work, folder: Path, tool: Tool) -> Recording:
     tool.canonical(work.profile, work.keys())
     with tempfile.TemporaryDirectory(prefix="flashemu-crash.") as name:
         told, timed = Path(name) / "told", Path(name) / "timed"
-        tool.ask("trace", work.trace, "--to-data", str(recording.data), "--force", "-o", str(told))
+        try:
+            tool.ask("trace", work.trace, "--to-data", str(recording.data), "--force", "-o",
+                     str(told))
+        except LabError as e:  # a recording that comes with the program has no data
+            raise LabError(re.sub("; allowed: a file, .*", "", str(e))) from None
         try:
             tool.ask("replay", work.profile, str(told), *work.words(), "--record", str(timed))
         except LabError as e:  # of a file that nobody knows, and ways out that are not here
