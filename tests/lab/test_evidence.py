@@ -192,7 +192,7 @@ def test_a_table_with_a_queue_takes_its_page():
                              jobs=1, queue=True) for i in range(count)
                   for order in ("random", "sequential")]
         m = Measurement(tuple(points), "x", 512 * MIB)
-        r = relatives.Related(card, speaking.told(points), card.keys(), {}, {}, [], [],
+        r = relatives.Related(card, speaking.told(points), card.keys(), {}, errors=[], measured=[],
                               chosen="numbers", kept=("nand.page_size",) if is_taken else ())
         said = relatives_result.provenance(r, m, "nand.page_size", "x")
         assert (said == f"taken from {card.relative}, not measured") == is_taken, said
@@ -205,8 +205,8 @@ def rows(sizes, counts, random=False, unit=4 * MIB):
 
 def fitted(s, points, **more):
     """A fit that ended at this structure."""
-    one = fitting.Fitted(s, [max(t.least, 1e5) for t in times_of(s)], [0.0] * len(points), [], {},
-                         {"page": [], "unit": [], "open_linear": [], "open_random": []}, **more)
+    one = fitting.Fitted(s, [max(t.least, 1e5) for t in times_of(s)], {"page": [], "unit": [], "open_linear": [], "open_random": []},
+                         errors=[0.0] * len(points), measured=[], **more)
     one.speaks = speaking.told(points)
     return one, Measurement(tuple(points), "x", 512 * MIB)
 
@@ -298,8 +298,8 @@ def test_a_page_and_a_unit_that_reads_show_are_not_taken():
         assert done[0] == 0, (name, done)
     m = Measurement((*points, fio("write", "sequential", MIB, 1e6)), "x", 512 * MIB)
     keys = cards["transcend8g"].keys()
-    r = relatives.Related(cards["transcend8g"], speaking.told(m.points), keys, keys, {}, [], [],
-                          shown=shown)
+    r = relatives.Related(cards["transcend8g"], speaking.told(m.points), keys, keys, shown=shown, errors=[],
+                          measured=[])
     said = {key: relatives_result.provenance(r, m, key, "x.json") for key in (
         "nand.page_size", "ftl.unit_size", "ftl.type")}
     assert said == {"nand.page_size": "x.json: reads or shifted writes show the page",
@@ -327,7 +327,7 @@ def test_a_refined_profile_says_what_its_start_took():
     text = "[provenance]\nftl.open_random = taken from rundisk1g, not measured\n" \
         "ftl.random_log = assumed, not measured: x\nnand.tR = taken from rundisk1g, not measured\n" \
         "ftl.type = fitted to y\n"
-    r = refining.Refined({"nand.tR": "1us"}, {"nand.tR": "2us"}, [], [], [], 1)
+    r = refining.Refined({"nand.tR": "1us"}, {"nand.tR": "2us"}, [], errors=[], measured=[], comparisons=1)
     assert refine_result.unmeasured(r, text) == [
         "Taken from rundisk1g, not measured: ftl.open_random.",
         "Assumed, not measured: ftl.random_log."]

@@ -190,7 +190,7 @@ def test_open_units_of_both_orders_together():
     assert near[2] in model.neighbours(s)
     with compare.Comparer(Tool(), m, 2) as comparer:
         one = search.Search(comparer, m, [1.0] * len(m.points))
-        one.grant(4)
+        one.left = 4
         fits = one.judge([search.start(n, values(s)) for n in [s, *near]])
     assert fits[0].error < 1e-6 and min(f.error for f in fits[1:]) > 0.03, fits
 
@@ -207,7 +207,7 @@ def test_records_of_commands():
     assert s in model.neighbours(near[1]) and near[1] in model.neighbours(near[0])
     with compare.Comparer(Tool(), m, 2) as comparer:
         one = search.Search(comparer, m, [1.0] * len(m.points))
-        one.grant(4)
+        one.left = 4
         fits = one.judge([search.start(n, values(s)) for n in [s, *near]])
     assert fits[0].error < 1e-6 and min(f.error for f in fits[1:]) > 0.015, fits
 
@@ -240,7 +240,7 @@ def test_copies_have_a_time_of_their_own():
     assert first_of(s, plain)["ftl.copy_page"] < 2e5, first_of(s, plain)
     with compare.Comparer(Tool(), m, 2) as comparer:
         one = search.Search(comparer, m, [1.0] * len(m.points))
-        one.grant(80)
+        one.left = 80
         found = one.times(one.judge([search.start(s, rules.first_times(s, m))])[0], 3)
     got = dict(zip([t.key for t in model.times_of(s)], found.values()))
     transfer = s.page * 1e9 / got["nand.bus_rate"]  # the data tell the sum of a copy's parts alone
@@ -300,10 +300,10 @@ def test_slopes_are_measured_once():
     wrong = [v * (1.25 if i % 2 else 0.8) for i, v in enumerate(values(SEGMENT))]
     with compare.Comparer(Tool(), m, 2) as comparer:
         one = search.Search(comparer, m, [1.0] * len(m.points))
-        one.grant(1 + len(wrong) + moves.STEPS)
+        one.left = 1 + len(wrong) + moves.STEPS
         first = one._descend(one.judge([search.start(SEGMENT, wrong)])[0])
         assert first.error < 0.03, first.error
-        one.grant(moves.STEPS + 1)
+        one.left = moves.STEPS + 1
         moved = one.judge([search.start(replace(SEGMENT, open_linear=5), wrong)])[0]
         second = one._descend(moved)
         assert second.error < 0.5 * moved.error, (moved.error, second.error)
@@ -315,7 +315,7 @@ def test_what_a_budget_leaves_is_kept():
     with compare.Comparer(Tool(), m, 1) as comparer:
         one = search.Search(comparer, m, [1.0] * len(m.points))
         fit = search.start(PAGE, values(PAGE))
-        one.grant(3)
+        one.left = 3
         try:
             one.judge([fit] * 4)
         except moves.Stopped:
@@ -330,7 +330,7 @@ def test_a_time_beyond_its_bound_by_a_rounding_error():
     at = [t.key for t in model.times_of(PAGE)].index("ftl.map_switch")
     with compare.Comparer(Tool(), m, 1) as comparer:
         one = search.Search(comparer, m, [1.0] * len(m.points))
-        one.grant(40)
+        one.left = 40
         fit = search.start(PAGE, values(PAGE))
         fit = replace(fit, x=(*fit.x[:at], -2.4e-18, *fit.x[at + 1:]))
         assert one.rest(one.judge([fit])[0], 1).error < math.inf
@@ -381,7 +381,7 @@ def test_blocks_that_a_device_has_besides_are_found():
     assert times[-1] > 1.005 * times[0]
     with compare.Comparer(Tool(), m, 1) as comparer:
         one = search.Search(comparer, m, [1.0] * len(points))
-        one.grant(4)
+        one.left = 4
         fits = one.judge([search.start(replace(PAGE, spare=n), values(PAGE))
                           for n in (50, 120, 200, 400)])
     assert min(fits, key=lambda f: f.error).structure.spare == 200 and fits[2].error < 1e-6
@@ -549,7 +549,7 @@ def test_a_search_begins_where_no_error_is_known():
     m = Measurement((make_point("seq-write", [1e6], bs=4096, size=65536),), "x", 64 * MIB)
     with compare.Comparer(Tool(), m, 1) as comparer:
         one = search.Search(comparer, m, [1.0])
-        one.grant(60)
+        one.left = 60
         found = one.structure(moves.Climb(search.start(PAGE, values(PAGE))))
         assert math.isfinite(found.error)
 
@@ -579,7 +579,7 @@ def test_points_that_no_times_meet_do_not_bend_the_others():
         for i, p in enumerate(right.points)))
     with compare.Comparer(Tool(), m, 2) as comparer:
         one = search.Search(comparer, m, [1.0] * len(m.points))
-        one.grant(200)
+        one.left = 200
         bent = one.times(one.judge([search.start(PAGE, values(PAGE))])[0], 3)
         sharp = one.sharpened(bent)
         near = [sum(abs(e) < 0.1 for e in one.residuals([f])[0]) for f in (bent, sharp)]

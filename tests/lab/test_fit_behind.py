@@ -68,7 +68,7 @@ def test_a_card_that_writes_while_data_arrive_is_found():
               and dict(p.parameters)["open"] == 1]
     with compare.Comparer(Tool(), m, 2) as comparer:
         one = search.Search(comparer, m, [1.0] * len(m.points))
-        one.grant(400)
+        one.left = 400
         worst = []
         for n in (s, replace(s, behind=0)):
             fit = one.times(one.judge([search.start(n, first_times(n, m))])[0], 4)

@@ -30,7 +30,7 @@ def test_groups_that_stay_are_seen():
     m = measured(s, points=points)
     with compare.Comparer(Tool(), m, 2) as comparer:
         one = search.Search(comparer, m, [1.0] * len(m.points))
-        one.grant(4)
+        one.left = 4
         fits = one.judge([search.start(replace(s, stay=n), values(s)) for n in (0, 8, 16, 32)])
     assert fits[2].error < 1e-6 and fits[0].error > 0.1, [f.error for f in fits]
     assert replace(s, stay=0) in model.neighbours(s)
@@ -48,7 +48,7 @@ def test_commands_that_make_groups_stay_are_seen():
     assert all(n.hot == 8 for n in model.neighbours(replace(s, stay=0)))
     with compare.Comparer(Tool(), m, 2) as comparer:
         one = search.Search(comparer, m, [1.0] * len(m.points))
-        one.grant(2)
+        one.left = 2
         fits = one.judge([search.start(n, values(s)) for n in (s, others[0])])
     assert fits[0].error < 1e-6 and fits[1].error > 0.05, fits
 
@@ -64,7 +64,7 @@ def test_gathering_has_a_time_of_its_own():
         assert abs(first - gather) < 5e5, (copy, gather, first)
         with compare.Comparer(Tool(), m, 2) as comparer:
             one = search.Search(comparer, m, [1.0] * len(m.points))
-            one.grant(100)
+            one.left = 100
             found = one.times(one.judge([search.start(GROUPS, rules.first_times(GROUPS, m))])[0], 4)
         got = dict(zip([t.key for t in model.times_of(GROUPS)], found.values()))
         assert found.error < 0.02 and abs(got["ftl.gather_page"] - gather) < 2e5, (
@@ -95,7 +95,7 @@ def test_a_small_log_is_emptied_gradually():
         assert near.small_log == 0 or near.small_log >= 2, near
     assert {n.small_log for n in model.neighbours(s)} == {0, 2, 3, 4, 8}
     assert model.scaled(replace(s, unit=16 * MIB), 2 * MIB).small_log == 2
-    one = fitting.Fitted(s, values(s), [], [], {}, {})
+    one = fitting.Fitted(s, values(s), errors=[], measured=[])
     told = fit_result.provenance(one, measured(SEGMENT), "ftl.small_pace", "x.json")
     assert told.startswith("assumed") and "250 ms" in told
 

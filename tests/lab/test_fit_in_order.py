@@ -123,12 +123,12 @@ def test_a_search_assumes_what_nothing_shows():
         with compare.Comparer(Tool(), m, 2) as comparer:
             one = search.Search(comparer, m, [1.0] * len(m.points))
             asked = asked_of(one)
-            one.grant(120)
+            one.left = 120
             climb = moves.Climb(search.start(other, values(other)))
             climb.others = [replace(other, random_log=MIB, open_random=1)]
             one.structure(climb)
             first = len(asked)
-            one.grant(40)
+            one.left = 40
             one.rest(climb.fit, 1)
         for some in (asked[:first], asked[first:]):
             tied = [f.structure == as_in_order(f.structure) for f in some]
@@ -172,7 +172,7 @@ def test_a_limit_that_is_told_stays():
             one_search = search.Search(comparer, m, [1.0] * len(m.points))
             near = one_search.near(begin, [replace(begin, open_linear=5)])
             asked = asked_of(one_search)
-            one_search.grant(60)
+            one_search.left = 60
             one_search.rest(search.start(begin, values(begin)), 1)
         assert {n.open_linear for n in near} & {2, 3, 4} == limits, (limits, near)
         assert ({f.structure.open_linear for f in asked} == {3}) == (limits == {3}), limits
@@ -207,7 +207,7 @@ def test_a_search_keeps_what_spills():
         one = search.Search(comparer, m, [1.0] * len(m.points))
         near = one.near(SPILLS, [SEGMENT])
         asked = asked_of(one)
-        one.grant(60)
+        one.left = 60
         one.rest(search.start(SPILLS, values(SPILLS)), 1)
     assert len(asked) > 20
     for some in (near, [f.structure for f in asked]):
@@ -402,7 +402,7 @@ def test_limits_that_are_as_good_are_named():
 def test_what_is_assumed_of_groups_is_said():
     m = measured(GROUPS)
     s = as_in_order(GROUPS)
-    one = fitting.Fitted(s, values(s), [], [], {}, {"small_write": [4096]})
+    one = fitting.Fitted(s, values(s), {"small_write": [4096]}, errors=[], measured=[])
     for key in ("ftl.open_random", "ftl.small_write"):
         told = fit_result.provenance(one, in_order(m), key, "x.json")
         assert told.startswith(
@@ -414,7 +414,7 @@ def test_what_is_assumed_of_groups_is_said():
 def test_what_is_assumed_of_units_that_spill_is_said():
     """How many are open is assumed; what they take was measured."""
     m = measured(SPILLS)
-    one = fitting.Fitted(SPILLS, values(SPILLS), [], [], {}, {"random_log": []})
+    one = fitting.Fitted(SPILLS, values(SPILLS), {"random_log": []}, errors=[], measured=[])
     for key in ("ftl.open_random", "ftl.small_write"):
         assert fit_result.provenance(one, in_order(m), key, "x.json").startswith(
             "assumed, not measured: nothing was written in random order, and cards that slow down")

@@ -116,7 +116,7 @@ def test_the_nearest_rivals_get_times():
 def test_what_is_said():
     rivals = [judging.Rival(a_fit(TRUE), 0.0312, "writes apart by 4 KiB", 0.2),
               judging.Rival(a_fit(replace(TRUE, page=4096)), 0.25, "flushes", 0.9)]
-    f = fitting.Fitted(TRUE, [], [0.1], [], {}, {}, rivals=rivals)
+    f = fitting.Fitted(TRUE, [], errors=[0.1], measured=[], rivals=rivals)
     first, second = fit_result.by_conversation(f)
     assert first == ("Judged by all that the device was asked, it scores 0.031, where the device "
                      "itself has 0; it is farthest off at writes apart by 4 KiB."), first

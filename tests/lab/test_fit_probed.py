@@ -217,14 +217,14 @@ def test_times_that_nothing_needs_become_zero():
     extra = wanted | {"ftl.tail_write": 5e7, "ftl.part_write": 1e3}
     with compare.Comparer(Tool(), m, 1) as comparer:
         one = search.Search(comparer, m, [1.0] * len(m.points))
-        one.grant(100)
+        one.left = 100
         fit = one.judge([search.start(SEGMENT, list(extra.values()))])[0]
         after = one.without(fit)
         assert after.error <= fit.error * 1.01 and after.structure == SEGMENT
         left = dict(zip(extra, after.values()))
         assert left["ftl.tail_write"] == left["ftl.part_write"] == 0, left
         assert math.isclose(left["ftl.map_switch"], wanted["ftl.map_switch"], rel_tol=1e-6), left
-        one.grant(3)  # the budget ends: what has been found stays
+        one.left = 3  # the budget ends: what has been found stays
         assert one.without(fit) == fit
 
 
@@ -262,7 +262,7 @@ def test_a_device_is_not_given_up_for_its_requests():
     assert 40 * m.points[1].value > 20 * compare.device_ns(m.points[0])
     with compare.Comparer(Tool(), m, 1) as comparer:
         one = search.Search(comparer, m, [1.0, 1.0])
-        one.grant(1)
+        one.left = 1
         assert one.judge([search.start(SEGMENT, values(SEGMENT))])[0].error < 1e-6
 
 

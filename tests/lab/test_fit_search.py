@@ -76,7 +76,7 @@ def test_the_error_of_a_fit_is_a_mean_with_a_knee():
     """One point far off and three near: the typical error is nearer to that of the three."""
     comparer = Formula(lambda keys: [1.0, 0.01, -0.01, 0.01])
     one = search.Search(comparer, MEASURED, [1, 1, 2, 0])
-    one.grant(3)
+    one.left = 3
     wanted = moves.typical(sum(w * float(moves.counted(e)) for w, e in
                                 ((1, 1.0), (1, 0.01), (2, 0.01))) / 4)
     fit = one.judge([begun(SEGMENT)])[0]
@@ -84,7 +84,7 @@ def test_the_error_of_a_fit_is_a_mean_with_a_knee():
     assert math.isclose(one.error(fit, one.residuals([fit])[0]), wanted)
     # a bound is an error, and the program's bound is a sum
     assert math.isclose(one.judge([begun(SEGMENT)], wanted * 1.001)[0].error, wanted)
-    one.grant(1)
+    one.left = 1
     assert math.isinf(one.judge([begun(SEGMENT)], wanted * 0.999)[0].error)
 
 
@@ -104,7 +104,7 @@ def test_a_climb_goes_on_where_it_was():
         climb = moves.Climb(begun(SEGMENT))
         for grant in grants:
             one = search.Search(comparer, MEASURED, [1.0] * 4)
-            one.grant(grant)
+            one.left = grant
             assert one.structure(climb) is climb.fit
         found.append(climb.fit)
         assert climb.fit.structure in climb.tried and SEGMENT in climb.tried
@@ -119,13 +119,13 @@ def test_a_climb_tries_no_neighbour_twice():
     near = set(neighbours(small))
     for grant in (0, 2, 0, price(near) - 2):   # what the budget does not reach is not tried
         one = search.Search(comparer, MEASURED, [1.0] * 4)
-        one.grant(grant)
+        one.left = grant
         one.structure(climb)
         assert len(climb.tried) == 1 + len(comparer.asked)
     asked = {q.changes for q in comparer.asked}
     assert climb.tried == {small, *near} and len(asked) == len(near)
     comparer.asked.clear()
-    one.grant(1)   # too few for slopes, so the next part of the budget is for them, too
+    one.left = 1   # too few for slopes, so the next part of the budget is for them, too
     one.structure(climb)
     assert len(comparer.asked) == 1 and not climb.settled
     assert not asked & {q.changes for q in comparer.asked}
@@ -140,14 +140,14 @@ def test_many_parts_of_pages_count_more():
     small = [replace(SEGMENT, page=4096, parts=n) for n in (1, 2, 4)] + [
         replace(SEGMENT, page=2048), replace(SEGMENT, page=32768, parts=8)]
     for s, counts in zip([*some, *small], (1, 1, 1, 2, 3, 1, 2, 3, 2, 1)):
-        one.grant(10)
+        one.left = 10
         one.judge([begun(s)])
         assert one.left == 10 - counts, s
-    one.grant(price(some))
+    one.left = price(some)
     assert one.left == 8
     one.judge([begun(s) for s in some])
     assert one.left == 0
-    one.grant(2)
+    one.left = 2
     asked = len(comparer.asked)
     try:
         one.judge([begun(some[-1])])
@@ -164,7 +164,7 @@ def test_what_a_climb_has_found_is_kept():
     comparer = Formula(lambda keys: [0.1 - 0.001 * (keys["nand.page_size"] == "8192")] * 4)
     climb = moves.Climb(begun(SEGMENT, 0.1))
     one = search.Search(comparer, MEASURED, [1.0] * 4)
-    one.grant(20)
+    one.left = 20
     assert one.structure(climb).structure.page == 8192 and climb.fit.error < 0.0991
     assert len(comparer.asked) <= 20
 
@@ -199,7 +199,7 @@ def test_changes_for_the_better_are_made_together():
         return [0.1 - 0.02 * sum(has) + spoilt * all(has)] * 4
     for spoilt, cache in ((0, 16384), (0.03, 0)):
         one = search.Search(Formula(errors), MEASURED, [1.0] * 4)
-        one.grant(9)
+        one.left = 9
         tried = set()
         found = one._first_better(begun(SEGMENT, 0.1), neighbours(SEGMENT), tried)
         both = replace(SEGMENT, limit=64 << 10, cache=16384)
@@ -216,7 +216,7 @@ def test_what_is_in_the_way_is_passed_over():
     both = replace(SEGMENT, limit=64 << 10, cache=16384)
     for tried, wanted in ((set(), both), ({both}, better[0].structure)):
         one = search.Search(Formula(errors), MEASURED, [1.0] * 4)
-        one.grant(5)
+        one.left = 5
         assert one._together(begun(SEGMENT, 0.1), better, tried).structure == wanted
         assert both in tried and one.left == 5 - (wanted == both)
 
@@ -350,7 +350,7 @@ def test_a_climb_takes_from_others_what_helps_only_together():
         climb = moves.Climb(begun(SEGMENT, 0.1))
         climb.others = others
         one = search.Search(Formula(errors), MEASURED, [1.0] * 4)
-        one.grant(200)
+        one.left = 200
         assert one.structure(climb).structure == wanted, (climb.fit, wanted)
 
 

@@ -37,8 +37,8 @@ def request(op, bs, stride, count=17, **more):
 
 def fitted(points, factors):
     """A result whose model has so many times the measured values."""
-    return fitting.Fitted(SEGMENT, values(SEGMENT), [f and math.log(f) for f in factors],
-                          [1.0] * len(points), {}, {}, points=tuple(points))
+    return fitting.Fitted(SEGMENT, values(SEGMENT), errors=[f and math.log(f) for f in factors],
+                          measured=[1.0] * len(points), points=tuple(points))
 
 
 def test_operation_order_size_and_depth_make_a_kind():
@@ -115,8 +115,8 @@ def test_a_relative_says_it_as_well():
     points = (*[iozone("write", 4096 << k) for k in range(9)], iozone("random-write", 4096))
     m = Measurement(points, "x", 0)
     card = next(c for c in relatives.shipped(Tool()) if c.relative == "raspberrypi32g")
-    r = relatives.Related(card, speaking.told(points), card.keys(), card.keys(), {},
-                          [0.01] * 9 + [math.log(0.1)], [1.0] * 10, points=points)
+    r = relatives.Related(card, speaking.told(points), card.keys(), card.keys(), points=points,
+                          errors=[0.01] * 9 + [math.log(0.1)], measured=[1.0] * 10)
     told = " ".join(relatives_result.sentences(r, m))
     assert ("comes near for 9 of 10 kinds of request, but not for writes in random order by 4 KiB: "
             "-90 %") in told, told

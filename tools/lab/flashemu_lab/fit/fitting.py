@@ -97,6 +97,7 @@ def summed(errors: Sequence[float | None]) -> Errors | None:
     return Errors(len(known), median(known), sum(e <= 0.1 for e in known) / len(known))
 
 
+@dataclass(kw_only=True)
 class Judged:
     """What can be said of a result.
 
@@ -109,10 +110,10 @@ class Judged:
 
     errors: list[float | None]
     measured: list[float | None]
-    points: tuple[Point, ...]
-    intervals: dict[str, float | None]
-    held: list[tuple[str, Errors]]
-    comparisons: int
+    points: tuple[Point, ...] = ()
+    intervals: dict[str, float | None] = field(default_factory=dict)
+    held: list[tuple[str, Errors]] = field(default_factory=list)
+    comparisons: int = 0
 
     def keys(self) -> dict[str, str]:
         """Of the profile."""
@@ -153,17 +154,11 @@ class Fitted(Judged):
 
     structure: Structure
     values: list[float]
-    errors: list[float | None]
-    measured: list[float | None]
-    intervals: dict[str, float | None]
-    as_good: dict[str, list[int]]
-    held: list[tuple[str, Errors]] = field(default_factory=list)
+    as_good: dict[str, list[int]] = field(default_factory=dict)
     tried: list[Fit] = field(default_factory=list)
-    comparisons: int = 0
     error: float = math.inf
     speaks: speaking.Told | None = None
     taken: dict[str, str] = field(default_factory=dict)
-    points: tuple[Point, ...] = ()
     rivals: list[Rival] = field(default_factory=list)
 
     @property
@@ -274,7 +269,7 @@ class Fitting:
         search = Search(self._comparer, self._m, weights,
                         lambda error: self._told(what, min(error, self._best)),
                         self._undone[what != "candidates"])
-        search.grant(max(comparisons, 1))
+        search.left = max(comparisons, 1)
         return search
 
     def run(self, trust: bool) -> Fitted:
@@ -320,7 +315,7 @@ class Fitting:
         for _ in range(_LOOKS):
             search = self._search("structure", self._weights, 0)
             near = search.near(best.structure)
-            search.grant(price(near))
+            search.left = price(near)
             found = min(search.judge([search.moved(best, n) for n in near], _NEAREST * best.error),
                         key=lambda f: f.error, default=best)
             if math.isinf(found.error):
@@ -422,9 +417,9 @@ class Fitting:
 
     def _judged(self, best: Fit, tried: list[Fit], rivals: list[Rival], trust: bool) -> Fitted:
         answer = self._comparer.ask([best.question()])[0]
-        result = Fitted(best.structure, best.values(), log_errors(answer, self._m),
-                        list(answer.measured), {}, {}, tried=tried, error=best.error,
-                        points=self._m.points, rivals=rivals)
+        result = Fitted(best.structure, best.values(), tried=tried, error=best.error,
+                        rivals=rivals, errors=log_errors(answer, self._m),
+                        measured=list(answer.measured), points=self._m.points)
         if trust:
             result.intervals = self._intervals(best)
             result.as_good = self._as_good(best)
@@ -449,7 +444,7 @@ class Fitting:
         """Numbers of the structure that could as well be others."""
         search = self._search("alternatives", self._weights, 0)
         near = search.near(best.structure)
-        search.grant(price(near))
+        search.left = price(near)
         found: dict[str, list[int]] = {}
         judged = search.judge([search.moved(best, n) for n in near], best.error * _AS_GOOD)
         for n, f in zip(near, judged):

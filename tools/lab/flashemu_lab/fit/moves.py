@@ -108,8 +108,8 @@ class Climb(Generic[C]):
 
 
 class Mover(Generic[C, N]):
-    """A search with what is left of its budget, in comparisons.  N is a neighbour's form, or the
-    neighbour itself."""
+    """A search with what is `left` of its budget, in comparisons; if that is too little, `Stopped`
+    is raised.  N is a neighbour's form, or the neighbour itself."""
 
     scale = SOFT    # the residual beyond which a descent counts one less and less
 
@@ -118,10 +118,6 @@ class Mover(Generic[C, N]):
         self.left = 0
         self._told = told
         self._descent = Descent()
-
-    def grant(self, comparisons: int) -> None:
-        """From now on comparisons of this price may be made; then `Stopped` is raised."""
-        self.left = comparisons
 
     # --- what the candidates are ---
 

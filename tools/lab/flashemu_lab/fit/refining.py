@@ -109,20 +109,17 @@ def time_text(time: Time, value: float) -> str:
     return f"{value / 1000:g}us" if value >= 1000 else f"{value}ns"
 
 
-@dataclass(frozen=True)
+@dataclass
 class Refined(Judged):
     """What came out.
 
     before, after   of each number that moved, its key and value as written
-    was, errors     ln(model / measured) of each point, with the profile and with these numbers
+    was             ln(model / measured) of each point, with the profile
     """
 
     before: dict[str, str]
     after: dict[str, str]
     was: list[float | None]
-    errors: list[float | None]
-    measured: list[float | None]
-    comparisons: int
 
     @property
     def better(self) -> bool:
@@ -262,8 +259,8 @@ def refine(tool: Tool, profile: str, m: Measurement, budget: int, seed: int, job
         search.simplify()
         after = written(some, search.best, keys)
         last = ask([search.best])[0]
-        return Refined({key: keys[key] for key in after}, after, was, log_errors(last, m),
-                       list(last.measured), comparer.asked)
+        return Refined({key: keys[key] for key in after}, after, was, errors=log_errors(last, m),
+                       measured=list(last.measured), comparisons=comparer.asked)
 
 
 class _Search:

@@ -94,17 +94,11 @@ class Related(Judged):
     told: speaking.Told
     relative: dict[str, str]
     plain: dict[str, str]
-    intervals: dict[str, float | None]
-    errors: list[float | None]
-    measured: list[float | None]
-    held: list[tuple[str, Errors]] = field(default_factory=list)
     tried: list[Card] = field(default_factory=list)
-    comparisons: int = 0
     shown: Shown = field(default_factory=Shown)
     chosen: str = "times"
     rivals: dict[str, float] = field(default_factory=dict)
     kept: tuple[str, ...] = ()
-    points: tuple[Point, ...] = ()
 
     def keys(self) -> dict[str, str]:
         """In the order of the option table, without those that have their default."""
@@ -277,11 +271,12 @@ class _Fitting:
         intervals = last.intervals(best)
         answer = self._comparer.ask([best.question()])[0]
         return Related(
-            best, self._speaks, relative.keys(), plain(tool, dict(best.words)), intervals,
-            log_errors(answer, self._m), list(answer.measured),
-            [("a quarter of the points, four times", left_out)] if left_out else [], tried,
-            self._comparer.asked, self._shown, chosen,
-            {what: error for what, (error, _) in held.items()}, tuple(last.kept), self._m.points)
+            best, self._speaks, relative.keys(), plain(tool, dict(best.words)), tried, self._shown,
+            chosen, {what: error for what, (error, _) in held.items()}, tuple(last.kept),
+            errors=log_errors(answer, self._m), measured=list(answer.measured),
+            points=self._m.points, intervals=intervals,
+            held=[("a quarter of the points, four times", left_out)] if left_out else [],
+            comparisons=self._comparer.asked)
 
     def _comparable(self) -> list[int]:
         """The points that the relatives have values for; from now on only those count that have the
