@@ -85,24 +85,6 @@ def test_where_the_capacity_comes_from():
         rules.capacity = kept
 
 
-def test_rows_around_the_limit_of_their_order():
-    """1 and 2 units, as many as are open in this order, and one more; 4 and 8 if nothing is known."""
-    asked, judged = [], []
-    kept = findings.flashbench_open_units.open_units
-    findings.flashbench_open_units.open_units = lambda tool, unit, units, *rest: asked.append((units, *rest)) or units
-    try:
-        found = findings.Found(unit=4 * MIB, open_linear=5, open_random=3)
-        for in_random, wanted in ((False, [1, 2, 5, 6]), (True, [1, 2, 3, 4])):
-            tests = list(findings._open_units(None, in_random, 512 * MIB, found, lambda: judged.append(1)))
-            assert tests == wanted and asked == [(n, in_random, 512 * MIB) for n in wanted], asked
-            assert len(judged) == len(wanted)
-            asked.clear(), judged.clear()
-        assert list(findings._open_units(None, True, 512 * MIB, findings.Found(unit=4 * MIB, open_linear=5),
-                                         lambda: None)) == [1, 2, 4, 8]
-    finally:
-        findings.flashbench_open_units.open_units = kept
-
-
 def test_whether_addresses_come_round():
     """Nothing is said of it as long as the capacity is not known."""
     kept = datasheet.forged.module
@@ -134,7 +116,7 @@ def test_small_writes_are_asked_of_what_was_measured():
                 (2048, 8192, (7, 5), (2048, 7, 7, 5)), (None, None, (7, 5), (16384, 7, 7, 5))):
             rules.behaviour.small_write_from = lambda points, found=probed: found
             rules.small_write = lambda rows, found=by_row: found
-            rules.zone = lambda rows, unit, found=zone: found
+            rules.zone = lambda points, erasesize, unit, found=zone: found
             for procedure, how, small in (
                     ("request", {"op": "write", "bs": 512, "start": 0, "stride": 0, "count": 1}, probed),
                     ("flashbench-align", {"align": 4096, "bs": 512, "place": "on"}, by_row)):

@@ -405,7 +405,7 @@ class Searches:
     def run(self, trust):
         assert trust
         errors, error = self.ends[len(self.budgets) - 1]
-        return fitting.Fitted(SEGMENT, [], errors, [], {}, {}, error=error)
+        return fitting.Fitted(SEGMENT, [], error=error, errors=errors, measured=[])
 
     def fit(self, more):
         kept = fitting.Fitting
@@ -436,7 +436,7 @@ def test_only_the_default_budget_has_a_larger_search():
         assert conversation is None
         asked.append((comparisons, rest[-1]))
         s = Structure("page", 512 * MIB, 16384)   # has no units that somebody could have taken
-        return fitting.Fitted(s, [t.least for t in times_of(s)], [], [], {}, {})
+        return fitting.Fitted(s, [t.least for t in times_of(s)], errors=[], measured=[])
     fitting.fit = fit
     try:
         with tempfile.TemporaryDirectory() as folder:

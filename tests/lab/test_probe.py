@@ -84,6 +84,8 @@ def test_finds_what_the_device_is():
             assert (found["open_linear"], found["open_random"]) == (units, units), found
             assert found["failure"] is None and found["left"] == []
             assert found["written"] == written_bytes(load(Path("my.json")))
+            # where the unit is known, passes tell how many are open, with far fewer writes
+            assert not open_unit_rows()
         # the same requests on the same model: nothing is different
         again = json.loads(subprocess.run(
             [FLASHEMU, "verify", "transcend8g", "device.capacity=192M", *settings, "--against",
@@ -93,6 +95,12 @@ def test_finds_what_the_device_is():
         assert max(abs(p["error_percent"] or 0) for p in again["points"]) < 1e-6
         assert "The allocation unit is %s" % {1: "1 MiB", 1.5: "1.5 MiB"}[
             unit / MIB] in read("my.html")
+
+
+def open_unit_rows():
+    """How many units flashbench -O has written in turn, in each order."""
+    return {(dict(p.parameters)["open"], dict(p.parameters)["random"])
+            for p in load(Path("my.json")).points if p.procedure == "flashbench-open-au"}
 
 
 def written_bytes(m):
@@ -127,6 +135,11 @@ def test_a_device_without_units():
     with Server("profile=ssd-page", "device.capacity=384M"):
         found = probed("--destroy", str(capacity()), "--budget", "20M")
         assert found["unit"] is None, found
+        assert found["left"] and not open_unit_rows()
+        found = probed("--destroy", str(capacity()))
+        assert found["unit"] is None and found["left"] == [], found
+        assert open_unit_rows() == {(n, order) for n in (1, 2, 4, 8) for order in (False, True)}
+        assert "tests; " in lab("probe", URI, "-o", "other.json", "--device-time", "c")[2]
     assert "No allocation unit shows" in read("my.html")
 
 

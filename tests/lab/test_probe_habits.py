@@ -516,6 +516,23 @@ def test_flush_depth_rest_and_trim_by_hand():
     assert any(s.startswith("After TRIM, reads give zeros") for s in sentences(Found(points)))
 
 
+def test_a_zone_by_hand():
+    """The first command to a unit may pay for what was open before: it is no zone.  Of fewer than
+    four units none is the odd one."""
+    def rates(odd, units=6):
+        return [make_point("flashbench-find-fat", [odd.get((n, size), 9e6)], erasesize=MIB // 2,
+                           units=units, unit=n, chunk=size << 16) for size in (8, 4, 2, 1)
+                for n in range(units)]
+    assert behaviour.zone_from(rates({})) == []
+    assert behaviour.zone_from(rates({(1, 8): 0.9e6, (4, 8): 0.9e6})) == []
+    assert behaviour.zone_from(rates({(2, size): 12.1e6 for size in (8, 4, 2)})) == [2]
+    assert behaviour.zone_from(rates({(2, size): 11.9e6 for size in (8, 4, 2)})) == []
+    slow = {(n, size): 3e6 for n in (0, 1) for size in (8, 4, 2, 1)}
+    assert behaviour.zone_from(rates(slow)) == [0, 1]
+    assert behaviour.zone_from(rates({(3, size): 3e6 for size in (8, 4, 2, 1)}, 4)) == [3]
+    assert behaviour.zone_from(rates({(2, size): 3e6 for size in (8, 4, 2, 1)}, 3)) == []
+
+
 def test_commands_that_are_cut():
     """Long commands in parts that end inside pages show the units in random order."""
     points = [make_point("flashbench-open-au", [1e7 if n <= (7 if chunk < MIB else 2) else 1e6],

@@ -122,18 +122,12 @@ def merged_part(c: Curves, unit: int) -> int | None:
     return flat[-1] if len(flat) >= 3 and _LEAST_PART <= flat[-1] < unit else None
 
 
-def zone(c: Curves, unit: int) -> tuple[int, int] | None:
-    """First unit and number of units of a zone that bulk is written to at another rate."""
-    if len(c.fat) < 4:
+def zone(points: Sequence[Point], erasesize: int, unit: int) -> tuple[int, int] | None:
+    """First unit and number of units of a zone that bulk is written to at another rate, of -f."""
+    odd = behaviour.zone_from(points)
+    if not odd or odd[-1] - odd[0] >= len(odd) + 1:
         return None
-    means = {row: math.exp(median(math.log(t / chunk) for chunk, t in times.items()
-                                  if chunk >= 64 * _KIB))
-             for row, times in c.fat.items() if any(chunk >= 64 * _KIB for chunk in times)}
-    usual = median(means.values()) if means else 0.0
-    odd = [row for row, m in sorted(means.items()) if not 0.75 < m / usual < 1.33]
-    if not odd or len(odd) > len(means) // 2 or odd[-1] - odd[0] >= len(odd) + 1:
-        return None
-    per = max(c.erasesize // unit, 1)
+    per = max(erasesize // unit, 1)
     return odd[0] * per, (odd[-1] - odd[0] + 1) * per
 
 
@@ -376,7 +370,7 @@ def _segment(c: Curves, rows: Curves, whole: Sequence[Point], points: Sequence[P
     s = Structure("segment", size, page, unit, open_linear=linear or most + 1,
                   open_random=(in_random if in_random is not None else most + 1 if tried else 0))
     small = behaviour.small_write_from(points) if from_probe.is_probe(points) else small_write(c)
-    odd = None if from_probe.no_zone(points) else zone(c, unit)
+    odd = None if from_probe.no_zone(points) else zone(points, c.erasesize, unit)
     if small or odd:
         s = replace(s, small_log=3, small_write=small or page // 2)
     if odd:

@@ -157,7 +157,11 @@ def _structure(tool: Tool, capacity: int, found: Found, judged: Callable[[], Non
     for in_random_order in (True, False):
         if found.unit:
             yield from _passes(in_random_order, found.unit, capacity, found, judged)
-        yield from _open_units(tool, in_random_order, capacity, found, judged)
+        else:   # how many places in turn a device without units is quick at
+            for units in (1, 2, 4, 8):
+                yield flashbench_open_units.open_units(tool, unit_of(found, capacity), units,
+                                                       in_random_order, capacity)
+            judged()
     if found.unit and found.seen.push and found.cache:
         yield behaviour.scattered_behind(found.unit, found.cache, capacity)
         judged()
@@ -248,17 +252,6 @@ def _passes(in_random_order: bool, unit: int, capacity: int, found: Found,
                                 capacity)
             first = open_units.next_place(first, units, unit, capacity, found.seen, in_random_order)
         judged()
-
-
-def _open_units(tool: Tool, in_random_order: bool, capacity: int, found: Found,
-                judged: Callable[[], None]) -> Iterator[Test]:
-    """flashbench -O around the limit, which shows what it costs."""
-    limit = found.open_random if in_random_order else found.open_linear
-    unit = unit_of(found, capacity)
-    for units in sorted({1, 2, limit or 4, (limit or 7) + 1}):
-        if units <= flashbench_open_units.MOST_OPEN:
-            yield flashbench_open_units.open_units(tool, unit, units, in_random_order, capacity)
-            judged()
 
 
 def unit_of(found: Found, capacity: int) -> int:

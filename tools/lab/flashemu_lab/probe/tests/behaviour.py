@@ -55,6 +55,7 @@ _SMALL = 4 * _KIB
 _WIDE_PLACES = 13
 _WIDE_STEP = 128 * _KIB     # the longest of these writes
 _PUSHED_PLACES = 19
+_FIRST_UNITS = 4    # at least, to tell which of them differ
 _GRANULES = tuple(_KIB << i for i in range(6))
 # A difference counts if it is this share.
 _STANDS_OUT = 0.2
@@ -353,15 +354,16 @@ def fat_gain(points: Sequence[Point]) -> float | None:
 
 
 def zone_from(points: Sequence[Point]) -> list[int]:
-    """The units of find-fat whose rates differ from those of the others by a third."""
+    """The units of find-fat whose rates differ from those of the others by a third.  The median of
+    a unit counts: the first command to it may pay for what was open before."""
     logs: dict[int, list[float]] = {}
     for how, rate in each(points, "flashbench-find-fat"):
         if int(how["chunk"]) >= 64 * _KIB:
             logs.setdefault(int(how["unit"]), []).append(math.log(rate))
-    means = {unit: sum(each) / len(each) for unit, each in logs.items()}
-    usual = sorted(means.values())[len(means) // 2] if means else 0.0
-    odd = [unit for unit, mean in sorted(means.items()) if abs(mean - usual) > math.log(4 / 3)]
-    return odd if len(odd) <= len(means) // 2 else []
+    middles = {unit: median(some) for unit, some in sorted(logs.items())}
+    usual = median(middles.values()) if middles else 0.0
+    odd = [unit for unit, middle in middles.items() if abs(middle - usual) > math.log(4 / 3)]
+    return odd if len(middles) >= _FIRST_UNITS and len(odd) <= len(middles) // 2 else []
 
 
 def _fills(points: Sequence[Point], bs: int) -> dict[int, list[tuple[int, int, float]]]:

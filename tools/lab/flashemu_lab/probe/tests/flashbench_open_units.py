@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """flashbench -O: how many units a device keeps open.
 
-One unit too many, and each of them is merged.  `open_units` finds the same with fewer writes, and
-this test shows what the limit costs.
+One unit too many, and each of them is merged.  `open_units` finds the same with fewer writes, where
+the unit is known.  Where none shows, `probe` asks this as well.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from ...measurement.schema import Point, Scalar, each
 from ...runs.program import Tool
 from .structure import Test, traced
 
-MOST_OPEN = 12      # units that are tried
 _LONGEST_WHOLE = 120 << 10  # bytes that also a reader with short transfers sends as one command
 
 
