@@ -19,6 +19,8 @@ tidy() {
 }
 
 tidy_end() {
+    # A child has these traps until its program begins, and must not undo what its parent has done.
+    [ "$BASHPID" = $$ ] || kill -9 "$BASHPID"
     trap '' INT TERM HUP
     trap - EXIT
     stop
