@@ -109,6 +109,38 @@ static void end_half(struct fe_image *g, uint32_t entry, uint32_t half,
     g->end_epoch = g->epoch;
 }
 
+/* ---- records of trims ---- */
+
+static void encode_trim(const struct fe_image *g, uint64_t lpn, uint64_t seq, uint8_t *ret)
+{
+    struct fe_image_trim r = {.seq = seq};
+    r.crc = fe_image_record_crc(lpn, &r, sizeof r);
+    memcpy(ret, &r, g->at.trim_bytes); /* version 1: only the number */
+}
+
+static uint64_t trim_at(const struct fe_image *g, uint64_t lpn)
+{
+    return g->at.trims + lpn * g->at.trim_bytes;
+}
+
+/* Writes the records of the trimmed pages in [from, to). */
+static void put_trims(struct fe_image *g, uint64_t from, uint64_t to)
+{
+    uint32_t n = 0;
+    for (uint64_t lpn = from; lpn < to; lpn++) {
+        if (fe_bit(g->trims, lpn))
+            encode_trim(g, lpn, g->seq + 1, g->records + n++ * g->at.trim_bytes);
+        bool ends = lpn + 1 == to || !fe_bit(g->trims, lpn + 1) || n == FE_IMAGE_TRIMS_MAX;
+        if (n == 0 || !ends)
+            continue;
+        fe_image_put(g, g->records, n * g->at.trim_bytes, trim_at(g, lpn + 1 - n),
+                     "writing the list of trimmed pages");
+        n = 0;
+    }
+}
+
+/* ---- the end of an entry ---- */
+
 void fe_store_entry_end(struct fe_store *s, uint32_t entry, bool trimmed)
 {
     struct fe_image *g = s->img;
@@ -117,9 +149,11 @@ void fe_store_entry_end(struct fe_store *s, uint32_t entry, bool trimmed)
     uint32_t half = half_of(g, entry);
     struct fe_image_entry *r = &g->entries[entry * 2 + half];
     assert(entry < g->what.n_entries && r->state == FE_ENTRY_HELD && r->lpn < s->n_pages);
+    if (trimmed) { /* first, so that a kill leaves the page here or trimmed, and no older copy */
+        fe_bit_put(g->trims, r->lpn, true);
+        put_trims(g, r->lpn, r->lpn + UINT64_C(1));
+    }
     end_half(g, entry, half, FE_ENTRY_ENDED);
-    if (trimmed) /* a trim before may be known, but is older than the entry */
-        fe_bit_put(g->trims, r->lpn, false);
 }
 
 void fe_store_entry_lose(struct fe_store *s, uint32_t entry)
@@ -186,13 +220,6 @@ int fe_store_entry_load(struct fe_store *s, uint32_t entry, struct fe_store_entr
 
 /* ---- trims ---- */
 
-static void encode_trim(const struct fe_image *g, uint64_t lpn, uint64_t seq, uint8_t *ret)
-{
-    struct fe_image_trim r = {.seq = seq};
-    r.crc = fe_image_record_crc(lpn, &r, sizeof r);
-    memcpy(ret, &r, g->at.trim_bytes); /* version 1: only the number */
-}
-
 /* False if the record is damaged. */
 static bool decode_trim(const struct fe_image *g, uint64_t lpn, const uint8_t *record,
                         uint64_t *ret_seq)
@@ -202,27 +229,6 @@ static bool decode_trim(const struct fe_image *g, uint64_t lpn, const uint8_t *r
     *ret_seq = r.seq;
     return g->at.trim_bytes < sizeof r || fe_bytes_are_zeros(&r, sizeof r) ||
            r.crc == fe_image_record_crc(lpn, &r, sizeof r);
-}
-
-static uint64_t trim_at(const struct fe_image *g, uint64_t lpn)
-{
-    return g->at.trims + lpn * g->at.trim_bytes;
-}
-
-/* Writes the records of the trimmed pages in [from, to). */
-static void put_trims(struct fe_image *g, uint64_t from, uint64_t to)
-{
-    uint32_t n = 0;
-    for (uint64_t lpn = from; lpn < to; lpn++) {
-        if (fe_bit(g->trims, lpn))
-            encode_trim(g, lpn, g->seq + 1, g->records + n++ * g->at.trim_bytes);
-        bool ends = lpn + 1 == to || !fe_bit(g->trims, lpn + 1) || n == FE_IMAGE_TRIMS_MAX;
-        if (n == 0 || !ends)
-            continue;
-        fe_image_put(g, g->records, n * g->at.trim_bytes, trim_at(g, lpn + 1 - n),
-                     "writing the list of trimmed pages");
-        n = 0;
-    }
 }
 
 /* From the first page that was not trimmed before to the last one.  A page in between that has

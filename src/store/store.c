@@ -133,8 +133,8 @@ static int copy_aside(struct fe_store *s, fe_ppn ppn, struct fe_aside *ret)
     ret->copy = malloc(s->page_bytes);
     if (!ret->copy)
         return -ENOMEM;
-    if (fe_store_read(s, ppn, 0, s->page_bytes, ret->copy) < 0)
-        memset(ret->copy, 0, s->page_bytes);
+    (void)fe_store_read(s, ppn, 0, s->page_bytes, ret->copy); /* zeros do not fit the checksum, either */
+    ret->crc = s->img->crc[ppn];
     fe_store_forget(s, ppn, 1);
     return 0;
 }
@@ -151,8 +151,10 @@ void fe_store_put_back(struct fe_store *s, fe_ppn ppn, struct fe_aside *aside)
 {
     if (aside->name)
         fe_frames_put_back(s->frames, ppn, aside->name);
-    else if (aside->copy)
+    if (aside->copy) {
         fe_store_write(s, ppn, FE_PPN_NONE, 0, s->page_bytes, aside->copy);
+        s->img->crc[ppn] = aside->crc;
+    }
     free(aside->copy);
     *aside = (struct fe_aside){0};
 }

@@ -73,12 +73,13 @@ bool fe_store_is_written(const struct fe_store *s, fe_ppn ppn);
  * memory, or a copy of them.  All zeros: there are none. */
 struct fe_aside {
     uint32_t name;
+    uint32_t crc; /* with a copy: the page's checksum, which its bytes may not have */
     void *copy;
 };
 
 /* Puts the bytes of a page aside, which has none from then on.  Whoever puts them aside ends that
- * with one of the two functions that follow.  O(1) in memory; a copy of what an image has, or of
- * zeros if it cannot be read.  -ENOMEM: nothing has changed. */
+ * with one of the two functions that follow.  O(1) in memory; a copy of what an image has.  A page that
+ * cannot be read is one again when it is put back.  -ENOMEM: nothing has changed. */
 int fe_store_put_aside(struct fe_store *s, fe_ppn ppn, struct fe_aside *ret);
 /* The page, which has none, gets the bytes back. */
 void fe_store_put_back(struct fe_store *s, fe_ppn ppn, struct fe_aside *aside);

@@ -65,6 +65,7 @@ static void do_step(struct fe_store *s, int step, struct world *w)
     case 7:
         fe_store_entry_end(s, 1, true);
         w->entry = -1;
+        w->trims = UINT64_C(1) << 11;
         break;
     case 9:
         erase_step(s, w, 0);
@@ -73,7 +74,7 @@ static void do_step(struct fe_store *s, int step, struct world *w)
         program_step(s, w, 0, 10);
         break;
     case 11: case 12:
-        trim_step(s, w, step == 11 ? UINT64_C(0xe00000) : 0);
+        trim_step(s, w, step == 11 ? UINT64_C(0xe00800) : 0);
         break;
     case 13:
         w->control = CONTROL;
@@ -119,6 +120,8 @@ static int look(struct world *ret, struct fe_err *err)
     ret->entry = v.lpn == FE_LPN_NONE ? -1 : buf[0];
     if (r == 0)
         r = fe_store_load_trims(s, &ret->trims, err);
+    if (r == 0 && v.lpn != FE_LPN_NONE)
+        ret->trims &= ~(UINT64_C(1) << v.lpn); /* what the cache holds is newer */
     ret->control = r == 0 && fe_store_get_control(s, buf) > 0 ? buf[0] : 0;
     fe_store_destroy(s);
     return r;

@@ -239,6 +239,75 @@ static void test_image_trim_of_a_cached_page(void **state)
     assert_in_range(n_trimmed, 1, 63);
 }
 
+/* A cached page is trimmed, and the server is killed between any two writes: the cache has the page, or it
+ * is trimmed.  Else an older copy on the flash would come back. */
+static void test_image_kill_while_a_cached_page_is_trimmed(void **state)
+{
+    (void)state;
+    int n_held = 0, n_trimmed = 0;
+    for (uint64_t changes = 0; changes < 5; changes++) {
+        struct fe_store_entry v;
+        struct fe_err err = {""};
+        uint64_t trims = 1 << 4;
+        struct fe_store *s = made();
+        program(s, 0, 4, 1, 1);
+        put_entry(s, 4, 50);
+        host.changes_left = changes;
+        fe_store_entry_end(s, 1, true);
+        fe_store_set_trims(s, &trims, 0, 1);
+        fe_store_destroy(s);
+        host.changes_left = UINT64_MAX;
+        s = opened();
+        load_all(s);
+        assert_int_equal(fe_store_load_trims(s, &trims, &err), 0);
+        assert_int_equal(fe_store_entry_load(s, 1, &v, NULL, &err), 0);
+        assert_true(v.lpn == 4 || trims == 1 << 4);
+        n_held += v.lpn == 4;
+        n_trimmed += v.lpn != 4;
+        fe_store_destroy(s);
+        unlink(path);
+    }
+    assert_int_equal(n_held, 2);
+    assert_int_equal(n_trimmed, 3);
+}
+
+/* A page that the host has garbled was put aside for a cut, which brings it back: it can be read neither
+ * then nor after a restart. */
+static void test_image_a_garbled_page_is_not_mended_by_a_cut(void **state)
+{
+    (void)state;
+    struct fe_store_block b;
+    struct fe_store_oob p[PPB];
+    struct fe_aside aside;
+    uint8_t buf[PAGE];
+    struct fe_store *s = made();
+    program(s, PAGES - 1 - 3, 1, 1, 1);
+    program(s, PAGES - 1 - 2, 2, 2, 2);
+    fe_store_destroy(s);
+    ft_flip_byte(path, -3 * PAGE + 17);
+    s = opened();
+    load_all(s);
+    fe_store_set_block(s, BLOCKS - 1, &(struct fe_store_block){.erase_count = 1});
+    for (fe_ppn ppn = PAGES - 4; ppn < PAGES - 2; ppn++) {
+        assert_int_equal(fe_store_put_aside(s, ppn, &aside), 0);
+        program(s, ppn, ppn, ppn, 60);
+        fe_store_forget(s, ppn, 1);
+        fe_store_put_back(s, ppn, &aside);
+        fe_store_put_back_oob(s, ppn, &(struct fe_store_oob){ppn - PAGES + 5, ppn - PAGES + 5, 3,
+                              FE_STORE_PROGRAMMED, 0}, 0);
+    }
+    fe_store_set_block(s, BLOCKS - 1, &(struct fe_store_block){.erase_count = 0});
+    for (int again = 0; again < 2; again++) {
+        assert_page(s, PAGES - 4, 1);
+        assert_int_equal(fe_store_read(s, PAGES - 3, 0, PAGE, buf), -EIO);
+        fe_store_destroy(s);
+        s = opened();
+        load(s, BLOCKS - 1, &b, p);
+        assert_int_equal(p[1].lpn, 2);
+    }
+    fe_store_destroy(s);
+}
+
 static void test_image_without_sync_never_syncs(void **state)
 {
     (void)state;
@@ -475,6 +544,8 @@ int main(void)
         T(test_image_changes_a_cached_page_while_it_is_synced),
         T(test_image_syncs_the_end_of_a_cached_page),
         T(test_image_trim_of_a_cached_page),
+        T(test_image_kill_while_a_cached_page_is_trimmed),
+        T(test_image_a_garbled_page_is_not_mended_by_a_cut),
         T(test_image_without_sync_never_syncs),
         T(test_image_syncs_before_an_erased_block_is_overwritten),
         T(test_image_syncs_when_an_erase_is_taken_back),
