@@ -354,6 +354,8 @@ struct fe_chip_old_block fe_chip_old_block(const struct fe_chip *c, fe_peb peb)
     return (struct fe_chip_old_block){
         .info = c->pebs[peb],
         .block = c->blocks ? c->blocks[peb] : peb,
+        .reads = c->reads ? c->reads[peb] : 0,
+        .since_ns = c->reads ? c->since_ns[peb] : 0,
     };
 }
 
@@ -370,6 +372,10 @@ void fe_chip_take_back_erase(struct fe_chip *c, fe_peb peb, const struct fe_chip
         b->erase_count--;
     else
         c->difference[peb]--;
+    if (c->reads) {
+        c->reads[peb] = old->reads;
+        c->since_ns[peb] = old->since_ns;
+    }
     if (!c->has_image)
         return;
     struct fe_store_block block = block_record(c, peb);
@@ -473,6 +479,7 @@ void fe_chip_set_stale(struct fe_chip *c)
 {
     c->cuts.n_stale = c->cuts.n;
     save_journal(c, &c->interrupted);
+    fe_store_sync_all(c->store);
 }
 
 void fe_chip_set_dead(struct fe_chip *c)

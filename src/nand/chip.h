@@ -190,8 +190,8 @@ void fe_chip_forget_trims(struct fe_chip *c);
  * follows gets to the disk before the journal. */
 void fe_chip_begin_cut(struct fe_chip *c, const struct fe_interrupted *interrupted);
 
-/* Pages of this cut have come back stale; the device is dead; power-on is complete, and what it has
- * done gets to the disk before the journal goes. */
+/* Pages of this cut come back stale, and the disk knows that before any of them; the device is dead;
+ * power-on is complete, and what it has done gets to the disk before the journal goes. */
 void fe_chip_set_stale(struct fe_chip *c);
 void fe_chip_set_dead(struct fe_chip *c);
 void fe_chip_end_cut(struct fe_chip *c);

@@ -28,11 +28,13 @@ void fe_chip_take_back_program(struct fe_chip *c, fe_ppn ppn, const struct fe_ch
 /* The program was interrupted: the page is torn, and a trim that it has ended is back. */
 void fe_chip_tear_program(struct fe_chip *c, fe_ppn ppn, const struct fe_chip_old_page *old);
 
-/* What a block was before its erase, and the erase never happened: cycle, pages and flags are
- * back.  The store must still have the bytes. */
+/* What a block was before its erase, and the erase never happened: cycle, pages, flags and the age of
+ * its data are back.  The store must still have the bytes. */
 struct fe_chip_old_block {
     struct fe_peb_info info;
     fe_chip_block block;
+    uint32_t reads; /* 0 if the chip does not count them */
+    uint64_t since_ns;
 };
 struct fe_chip_old_block fe_chip_old_block(const struct fe_chip *c, fe_peb peb);
 void fe_chip_take_back_erase(struct fe_chip *c, fe_peb peb, const struct fe_chip_old_block *old);

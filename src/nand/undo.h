@@ -51,10 +51,12 @@ struct fe_undo_op {
     uint64_t last_seq;        /* the last program before it */
     uint16_t first_die;       /* what came before the operation there ended before it; */
     uint16_t last_die;        /* what follows there, follows it; another die if it was repeated */
-    struct fe_chip_old_page old_page; /* a program: its page before */
     struct fe_aside aside;    /* a program: what its page held before the erase */
-    struct fe_chip_old_block old_block; /* an erase: its block before, */
-    uint64_t since;           /* and the last program when its emptying began */
+    uint64_t since;           /* an erase: the last program when its emptying began */
+    union {
+        struct fe_chip_old_page old_page;   /* a program: its page before */
+        struct fe_chip_old_block old_block; /* an erase: its block before */
+    };
 };
 
 struct fe_undo {

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A device without power, or whose host cannot write the image, does nothing to its chip.
+ * A device without power, or whose host cannot write the image, does nothing to its chip.  And what a cut
+ * does to it is done once.
  */
 #include "lib/device.h"
 #include "lib/fault_io.h"
+#include "lib/other_host.h"
 #include "lib/unit.h"
 
 #include "device/internal.h"
@@ -112,11 +114,67 @@ static void test_off_host_has_failed(void **state)
     unlink(path);
 }
 
+/* The device of an image that has written this page four times, 11 to 14, and has lost power. */
+static void make_and_cut(const struct fe_profile *p, const struct fe_device_options *opt)
+{
+    struct fe_device *dev;
+    struct fe_err err = {""};
+    if (fe_device_create(&dev, p, opt, &err) < 0)
+        fail_msg("%s", err.text);
+    for (int byte = 11; byte <= 14; byte++) {
+        memset(data, byte, PAGE);
+        ft_device_submit(dev, FE_REQ_WRITE, fe_device_now(dev), 3 * PAGE, PAGE, data, false);
+    }
+    assert_int_equal(fe_device_cut_power(dev, fe_device_now(dev), &err), 0);
+    fe_device_destroy(dev);
+}
+
+/* A page comes back stale once for each cut: the copy in front of the newest one comes back.  The host
+ * crashes at any change of the power-on, and the disk keeps any part of it, so it may be the newest, too. */
+static void test_off_pages_come_back_stale_once(void **state)
+{
+    enum { CHANGES = 14, SEEDS = 10 };
+    char path[] = "/tmp/fe-off-XXXXXX";
+    int fd = mkstemp(path), n[16] = {0};
+    (void)state;
+    assert_true(fd >= 0 && close(fd) == 0);
+    for (uint64_t k = 0; k < CHANGES * SEEDS; k++) {
+        struct fe_profile p = ft_device_profile("page");
+        struct fe_device *dev = NULL;
+        struct fe_err err = {""};
+        struct ft_io io;
+        ft_io_init(&io);
+        unlink(path);
+        const struct fe_store_file file = {.path = path, .sync = true, .io = &io.io};
+        const struct fe_device_options opt = {
+            .seed = 1, .payload = true, .power_cuts = true, .file = &file};
+        make_and_cut(&p, &opt);
+        p.power.stale_ppm = 1000000;
+        io.log = true;
+        io.changes_left = k / SEEDS;
+        (void)fe_device_create(&dev, &p, &opt, &err); /* the host goes down in it, or behind it */
+        fe_device_destroy(dev);
+        ft_io_crash(&io, path, k);
+        ft_pretend_another_host(path);
+        io.changes_left = UINT64_MAX;
+        if (fe_device_create(&dev, &p, &opt, &err) < 0)
+            fail_msg("%s", err.text);
+        ft_device_submit(dev, FE_REQ_READ, fe_device_now(dev), 3 * PAGE, PAGE, data, false);
+        n[data[17] % 16]++;
+        fe_device_destroy(dev);
+        ft_io_fini(&io);
+    }
+    assert_in_range(n[13], 1, CHANGES * SEEDS - 1);
+    assert_int_equal(n[13] + n[14], CHANGES * SEEDS);
+    unlink(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_off_faults_need_power),
         cmocka_unit_test(test_off_host_has_failed),
+        cmocka_unit_test(test_off_pages_come_back_stale_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -222,6 +222,34 @@ static void test_undo_a_page_is_as_readable_as_before(void **state)
     ft_rig_fini(&rig);
 }
 
+/* The data of a block whose erase never was are as old, and were read as often, as before. */
+static void test_undo_data_that_come_back_are_not_young(void **state)
+{
+    (void)state;
+    struct fe_nand_params p = ft_nand(1, 4, PER_BLOCK, PAGE);
+    struct fe_wear_params w = {
+        .correctable_bits = 8, .codeword_size = PAGE, .slow_factor = 2, .ber.fresh = 1};
+    struct ft_rig rig;
+    ft_rig_init_worn(&rig, &p, &w);
+    assert_int_equal(fe_undo_create(rig.medium, NULL), 0);
+    rig.medium->now_ns = 70;
+    prog(&rig, PER_BLOCK, 2, 2);
+    place(&rig, 100);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(fe_medium_read(rig.medium, PER_BLOCK, 0, PAGE, NULL), FE_OK);
+    rig.medium->now_ns = 9000;
+    fe_undo_settle(rig.medium, 9000);
+    fe_medium_erase(rig.medium, 1);
+    prog(&rig, PER_BLOCK, 3, 3);
+    place(&rig, 9500);
+    assert_int_equal(fe_medium_age_ns(rig.medium, 1), 0);
+    cut(&rig, 9200, FE_CUT_NOT_BEGUN);
+    assert_int_equal(byte_of(&rig, PER_BLOCK), 2);
+    assert_int_equal(fe_medium_age_ns(rig.medium, 1), 8930);
+    assert_int_equal(fe_medium_reads(rig.medium, 1), 3);
+    ft_rig_fini(&rig);
+}
+
 static void test_undo_an_erase_cut_short_leaves_the_block_unstable(void **state)
 {
     (void)state;
@@ -552,6 +580,7 @@ int main(void)
         cmocka_unit_test(test_undo_a_failed_program_gives_the_bytes_back),
         cmocka_unit_test(test_undo_a_replaced_block_keeps_its_cycles),
         cmocka_unit_test(test_undo_a_page_is_as_readable_as_before),
+        cmocka_unit_test(test_undo_data_that_come_back_are_not_young),
         cmocka_unit_test(test_undo_an_erase_cut_short_leaves_the_block_unstable),
         cmocka_unit_test(test_undo_a_final_erase_forgets_what_it_took),
         cmocka_unit_test(test_undo_a_die_stops_at_its_first_operation_that_is_not_done),
