@@ -8,7 +8,7 @@ import re
 import subprocess
 import tempfile
 
-from flashemu_forged import ODD, SMALL, SOLD
+from flashemu_forged import AT_EDGE, BELOW, DAMAGED, ODD, SMALL, SOLD
 from flashemu_script import skip
 from flashemu_server import HANG_S, Server, attached, need, need_attached, run
 
@@ -55,6 +55,12 @@ def test_f3probe_looks_for_powers_of_two_only():
     assert probed(ODD)[0] == "good"
 
 
+def test_f3probe_is_wrong_about_these():
+    assert probed(DAMAGED)[:2] == ("damaged", 0)
+    assert probed(BELOW)[:2] == ("good", BELOW.claimed)
+    judged([AT_EDGE])
+
+
 def filled(stick):
     """Sectors that f3read calls good, corrupted and overwritten when f3write has filled an ext4
     whose own sectors are the first few of the device, and the sectors that f3write has left: a MiB
@@ -86,7 +92,7 @@ def filled(stick):
 
 
 def test_f3write_and_f3read():
-    for stick in SMALL + [ODD]:
+    for stick in SMALL + [ODD, DAMAGED]:
         good, corrupted, overwritten, left = filled(stick)
         kind = {(False, False): "good", (True, False): "limbo", (False, True): "wraparound",
                 (True, True): "chain"}[corrupted > FS_SECTORS, overwritten > FS_SECTORS]

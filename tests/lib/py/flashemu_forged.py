@@ -80,5 +80,13 @@ SOLD = [
     Stick(6000000000, 512 * G, "chain", 6000000000, "module", 32 * G, cache=1 * M, lines=32 * G),
 ]
 
+# What f3probe 8.0 says of two of these is not so.  The first claim ends 8 MiB behind where sectors
+# come round, which looks like a cache, and overwhelming that overwrites the block at 1 MiB from
+# which the module is found.  The second one comes round only below that block, where f3probe writes
+# nothing.  The third claim ends there, too, and is judged right.
+DAMAGED = Stick(45 * M, 200 * M, "chain", 45 * M, "module", 64 * M)
+BELOW = Stick(128 * M, 129 * M, "wraparound", 128 * M, "module", 128 * M)
+AT_EDGE = Stick(45 * M, 193 * M, "chain", 45 * M, "module", 64 * M)
+
 # Nobody but who fills it finds this one: it comes round, but at no power of two.
 ODD = Stick(24 * M + 512, 80 * M, "wraparound", 24 * M + 512, "wrap", 24 * M + 512)
