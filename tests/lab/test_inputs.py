@@ -95,6 +95,20 @@ def test_a_trace_of_the_same_length_and_moment():
         assert file.has_changed(), i
 
 
+def test_a_trace_whose_time_is_set_back():
+    """As cp -p and rsync --inplace do: other bytes, and the time of those before."""
+    write("a.trace", TRACE)
+    runs = planned(of("a.trace"))
+    before = os.stat("a.trace")
+
+    def edit():
+        write("a.trace", TRACE.replace("8192", "4096"))
+        os.utime("a.trace", ns=(before.st_atime_ns, before.st_mtime_ns))
+    refuses(runs, edit, "a.trace")
+    assert os.stat("a.trace").st_mtime_ns == before.st_mtime_ns
+    assert worker.digest("a.trace") != runs[0].inputs()[1].sha256, "an old digest of new bytes"
+
+
 def test_a_trace_that_is_replaced_or_removed():
     write("a.trace", TRACE)
     runs = planned(of("a.trace"))
@@ -204,7 +218,7 @@ def test_a_worker_hashes_what_it_runs():
 def test_a_file_that_is_always_written_to():
     real = worker.stamp
     count = iter(range(1000))
-    worker.stamp = lambda path: (1, 2, next(count), 3)
+    worker.stamp = lambda path: (1, 2, next(count), 3, 4)
     try:
         worker.digest(write("a", "x"))
     except OSError as e:

@@ -42,8 +42,9 @@ _stopped: set[str] = set()
 _running: dict[str, set[subprocess.Popen[bytes]]] = {}
 _received: dict[str, int] = {}  # SHA-256 -> a descriptor of the file in memory
 
-# What tells whether somebody has written to a file or replaced it: device, inode, time, size.
-Stamp = tuple[int, int, int, int]
+# What tells whether somebody has written to a file or replaced it: device, inode, times of the
+# last write and of the last change of any kind, which nobody can set back, and size.
+Stamp = tuple[int, int, int, int, int]
 _digests: dict[tuple[str, Stamp], str] = {}
 # A file system's clock is no finer than this, so a younger file may be written to without a trace.
 _TICK_NS = 20_000_000
@@ -64,7 +65,7 @@ def program_name(version: str, path: str) -> str:
 def stamp(path: str) -> Stamp:
     """The file's stamp now; OSError if there is no such file."""
     found = os.stat(path)
-    return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size
+    return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_ctime_ns, found.st_size
 
 
 def fingerprint(path: str) -> tuple[Stamp, str]:
@@ -75,7 +76,7 @@ def fingerprint(path: str) -> tuple[Stamp, str]:
     """
     for _ in range(_TRIES):
         before = stamp(path)
-        if 0 <= time.time_ns() - before[2] < _TICK_NS:
+        if any(0 <= time.time_ns() - at < _TICK_NS for at in before[2:4]):
             time.sleep(_TICK_NS / 1e9)
         elif (path, before) in _digests:
             return before, _digests[path, before]
