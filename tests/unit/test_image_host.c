@@ -49,6 +49,20 @@ static void test_image_making_fails_cleanly(void **state)
         }
 }
 
+/* Nothing is tried behind the write that has failed. */
+static void test_image_making_ends_with_the_first_failure(void **state)
+{
+    (void)state;
+    struct fe_err err = {""};
+    struct fe_store *s = NULL;
+    host.fail_call = FT_PWRITE;
+    host.fail_at = 1;
+    host.fail_errno = ENOSPC;
+    assert_int_equal(make(&s, &err), -ENOSPC);
+    assert_int_equal(host.n[FT_FTRUNCATE], 1); /* the file was emptied, and not made long */
+    assert_int_equal(host.n[FT_FDATASYNC], 0);
+}
+
 /* The disk is full at each write in turn: what was written before is there, what comes
  * after says so, and the file is what it was at that moment. */
 static void test_image_stops_at_the_first_failure(void **state)
@@ -538,6 +552,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(test_image_survives_short_writes_and_reads),
         T(test_image_making_fails_cleanly),
+        T(test_image_making_ends_with_the_first_failure),
         T(test_image_stops_at_the_first_failure),
         T(test_image_failed_sync_is_final),
         T(test_image_both_kinds_of_sync_hear_of_lost_data),

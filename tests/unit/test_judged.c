@@ -264,6 +264,12 @@ static void block_with_too_many_cycles(void)
     block(b.full)->extra[FE_CHIP_EXTRA_DIFFERENCE] = block(b.full)->erase_count + 1;
 }
 
+/* One less would be possible. */
+static void block_at_the_limit_of_cycles(void)
+{
+    block(b.full)->extra[FE_CHIP_EXTRA_DIFFERENCE] = block(b.full)->erase_count - UINT32_C(4000000000);
+}
+
 static void block_that_is_another(void)
 {
     block(b.full)->extra[FE_CHIP_EXTRA_BLOCK] = b.other + 1;
@@ -421,6 +427,7 @@ static const struct case_ cases[] = {
     {"page", page_of_no_mode, "has a page of a mode that there is not"},
     {"page", block_of_a_later_time, "has data from behind the end of time"},
     {"page", block_with_too_many_cycles, "has more cycles behind it than a block can have"},
+    {"page", block_at_the_limit_of_cycles, "has more cycles behind it than a block can have"},
     {"page", block_that_is_another, "is another block of the chip, which has no reserve"},
     {"page-cache", block_that_is_another, "is the same block of the chip as another one"},
     {"page-cache", block_that_the_chip_has_not, "is a block that the chip does not have"},
