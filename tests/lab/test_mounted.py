@@ -336,6 +336,26 @@ mkdir -p $folder/a && ln -s there $folder/a/link
 """
 
 
+def test_what_the_check_of_tdb_finds():
+    """Of programs.sh, for docs/FINDS.md: the last mark is what counts."""
+    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib/programs.sh")
+    with open("tdbtool", "w", encoding="utf-8") as f:
+        f.write("#!/bin/sh\ncat said\n")
+    os.chmod("tdbtool", 0o755)
+    whole = "tdb> Database integrity is OK and has 3 records.\ntdb> \nrow1\nrow2\n"
+    torn = "tdb_oob len 106520 beyond eof at 696\ntdb_transaction_recover: no\nCould not open base.tdb: Success\n"
+    for marks, said, told in (
+            ("", torn, ""), ("row 0\n", whole, ""), ("row 0\nrow 1\nrow 2\n", whole, ""),
+            ("row 0\nrow 1\nrow 2\nrow 3\n", whole, "row 3 was committed, and there are 2\n"),
+            ("row 0\n", torn, "the database is not whole: tdb_oob len 106520 beyond eof at 696; "
+             "tdb_transaction_recover: no\n")):
+        Path("marks").write_text(marks, encoding="utf-8")
+        Path("said").write_text(said, encoding="utf-8")
+        p = subprocess.run(["bash", script, "check", "tdb"], check=False, stdout=subprocess.PIPE, encoding="utf-8",
+                           env=dict(os.environ, HOME=os.getcwd(), FLASHEMU_MARKS="marks"))
+        assert (p.returncode, p.stdout) == (int(bool(told)), told), (marks, said, p)
+
+
 def test_works_that_stress():
     """Each of them with a program in its place: what is told to it, and each promise that is not kept."""
     os.mkdir("bin")

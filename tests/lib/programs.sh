@@ -8,12 +8,20 @@
 #   safecat    "An exit status of 0 implies that all data has been safely committed to disk" (safecat(1))
 #   mdeliver   "The messages are delivered in a reliable way" (mdeliver(1) of mblaze)
 #   fw_setenv  two copies of U-Boot's environment, of which one is always whole (libubootenv)
+#   rsync      "--fsync  fsync every written file" (rsync(1)), so what it has copied is there
 #   tdb        what tdb_transaction_commit has returned for is on stable storage (tdb of Samba)
 set -uo pipefail
 export LC_ALL=C PATH=~:$PATH LD_LIBRARY_PATH=~
 
 broken() { echo "$*"; exit 1; }
 content() { printf -v text '%0*d' $(($1 * 7919 % 9000 + 1)) "$1"; }
+
+# Sets `n` to the number of the last mark; fails if there is none.
+promised() {
+    local marks
+    mapfile -t marks <"$FLASHEMU_MARKS"
+    [ ${#marks[@]} != 0 ] && n=${marks[-1]##* }
+}
 
 mails=20
 run_safecat() {
@@ -33,16 +41,27 @@ run_mdeliver() {
     done
 }
 check_mails() { # FOLDER
-    local i name text there
-    while read -r _ i name; do
+    local kind i name text there
+    while read -r kind i name; do
         content "$i"
-        [ -e "$1/$name" ] || broken "mail $i was delivered and is not there"
+        [ -e "$1/$name" ] || broken "$kind $i was delivered and is not there"
         there=$(<"$1/$name")
-        [ "$there" = "$text" ] || broken "mail $i was delivered and is not whole: ${#there} bytes of ${#text}"
+        [ "$there" = "$text" ] || broken "$kind $i was delivered and is not whole: ${#there} bytes of ${#text}"
     done <"$FLASHEMU_MARKS"
 }
 check_safecat() { check_mails new; }
 check_mdeliver() { check_mails box/new; }
+
+run_rsync() {
+    local i text
+    mkdir -p /run/from there && sync || return 1
+    for ((i = 1; i <= mails; i++)); do
+        content $i
+        printf %s "$text" >/run/from/f$i
+        rsync --fsync -a /run/from/ there/ && mark "file $i f$i" || return 1
+    done
+}
+check_rsync() { check_mails there; }
 
 write_where() { printf '%s\n' '/mnt/copies 0 0x4000' '/mnt/copies 0x4000 0x4000' >/run/copies; }
 run_fw_setenv() {
@@ -54,9 +73,8 @@ run_fw_setenv() {
     done
 }
 check_fw_setenv() {
-    local n='' told
-    while read -r _ n; do :; done <"$FLASHEMU_MARKS"
-    [ -n "$n" ] || return 0
+    local n told
+    promised || return 0
     write_where
     told=$(fw_printenv -c /run/copies -n n 2>&1)
     [[ $told =~ ^[0-9]+$ && $told -ge $n ]] || broken "version $n was set, and there is '$told'"
@@ -72,11 +90,14 @@ run_tdb() {
     done
 }
 check_tdb() {
-    local n='' told last
-    while read -r _ n; do :; done <"$FLASHEMU_MARKS"
-    [ -n "$n" ] || return 0
+    local n told last
+    promised || return 0
     told=$(printf 'check\nquit\n' | tdbtool base.tdb 2>&1)
-    case $told in *"Database integrity is OK"*) ;; *) broken "the database is not whole: ${told//$'\n'/; }" ;; esac
+    case $told in *"Database integrity is OK"*) ;; *)
+        told=${told%%$'\n'"Could not open"*}
+        broken "the database is not whole: ${told//$'\n'/; }"
+        ;;
+    esac
     last=$(printf 'dump\nquit\n' | tdbtool base.tdb 2>&1 | grep -c '^row')
     [ "$last" -ge "$n" ] || broken "row $n was committed, and there are $last"
 }
