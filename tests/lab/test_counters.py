@@ -56,6 +56,9 @@ def test_two_readings_of_any_kernel():
     old = (disks(*sums, "") + old_partition for sums in ((400, 1803200), (900, 1903200)))
     assert of_sums(*old) == WANT
     assert of_sums(FIRST + "\n\n", "$ cat /proc/diskstats\n" + SECOND) == WANT
+    raid = " 104 0 cciss/c0d0 100 0 800 9 {} 0 {} 9 0 9 9\n"
+    found = of_sums(raid.format(400, 1803200), raid.format(900, 1903200))
+    assert (found.device, found.per_day) == ("cciss/c0d0", WANT.per_day)
     assert readings.kind_of(FIRST) == "diskstats"
 
 
@@ -329,6 +332,8 @@ def test_tables_that_do_not_tell():
             ("has no device 'mmcblk1'; it has sda, mmcblk0", device, "mmcblk1"),
             ("x:3: has 17 columns instead of 23; it has been cut off", device[:-13], ""),
             ("wkb/s is '-', which is no number", device.replace("16,00", "-"), ""),
+            ("wkb/s is '-18446744073709551615.00', which is no number", device.replace(
+                "16,00", "-18446744073709551615.00"), ""),
             ("x:2: has 7 fields instead of 8", HEAD + "DEV;tps;wkB/s;%util;x\npi;600;a;sda;1;2;3\n", "")):
         assert readings.kind_of(text), text
         refused(said, sysstat.read, text, name, "x")
@@ -349,6 +354,79 @@ def test_how_files_are_written():
     refused("sadf -d sa30 -- -d", works.read, Tool(), ["sa30"], works.Told())
     quick = works.read(Tool(), [write("quick", TABLES[1][1])], works.Told())[0]
     assert quick.doubts == ("the readings cover 3.6 s, which stand for years",)
+
+
+FRENCH = """Linux 4.9.0-6-amd64 (deb) \t30/11/2026 \t_x86_64_\t(2 CPU)
+
+00:00:01          DEV       tps  rd_sec/s  wr_sec/s  avgrq-sz  avgqu-sz     await     svctm     %util
+00:10:01       dev8-0      1,25      0,00     32,40     25,92      0,00      1,23      0,40      0,05
+00:20:01       dev8-0      1,31      0,00     34,00     25,95      0,00      1,23      0,40      0,05
+
+Moyenne :         DEV       tps  rd_sec/s  wr_sec/s  avgrq-sz  avgqu-sz     await     svctm     %util
+Moyenne :      dev8-0      1,28      0,00     33,20     26,00      0,00      1,23      0,40      0,05
+"""
+KOREAN = """Linux 5.15.0 (pi) \t2026년 11월 30일 \t_aarch64_\t(4 CPU)
+
+00시 00분 01초       DEV       tps     rkB/s     wkB/s     dkB/s   areq-sz    aqu-sz     await     %util
+00시 10분 01초   mmcblk0      1.00      0.00     10.00      0.00      5.00      0.00      1.00      0.10
+00시 20분 01초   mmcblk0      1.00      0.00     30.00      0.00      5.00      0.00      1.00      0.10
+평균값:         DEV       tps     rkB/s     wkB/s     dkB/s   areq-sz    aqu-sz     await     %util
+평균값:     mmcblk0      1.00      0.00     20.00      0.00      5.00      0.00      1.00      0.10
+"""
+HUMAN = """Linux 6.8.0 (pi) \t11/30/26 \t_aarch64_\t(4 CPU)
+
+00:00:01          tps     rkB/s     wkB/s     dkB/s   areq-sz    aqu-sz     await     %util DEV
+00:10:01         1.15      0.0k      9.4k      0.0k      8.1k      0.00      1.43      0.1% mmcblk0
+Average:         1.15      0.0k      9.4k      0.0k      8.1k      0.00      1.43      0.1% mmcblk0
+"""
+LINUX_2_4 = """Linux 2.4.21-27.EL (host) \t01/10/05
+
+avg-cpu:  %user   %nice    %sys %iowait   %idle
+           1.04    0.00    0.45    0.56   97.95
+
+Device:    rrqm/s wrqm/s   r/s   w/s  rsec/s  wsec/s    rkB/s    wkB/s avgrq-sz avgqu-sz   await  svctm  %util
+hda          0.05   1.79  0.06  0.80    0.90   20.80     0.45    10.40    25.14     0.01   11.96   1.33   0.11
+hda1         0.00   0.00  0.00  0.00    0.00    0.00     0.00     0.00     8.00     0.00   10.00  10.00   0.00
+"""
+LINUX_4_15 = """Linux 4.15.0-20-generic (host) \t11/30/2026 \t_x86_64_\t(4 CPU)
+
+Device r/s w/s rkB/s wkB/s rrqm/s wrqm/s %rrqm %wrqm r_await w_await aqu-sz rareq-sz wareq-sz svctm %util
+loop0 0.01 0.00 0.01 0.00 0.00 0.00 0.00 0.00 0.11 0.00 0.00 2.50 0.00 0.00 0.00
+mmcblk0 3.18 2.60 56.82 36.40 1.15 2.24 26.62 46.07 0.93 8.11 0.01 17.89 14.00 0.35 0.20
+"""
+BUSYBOX = """Linux 5.10.110 (buildroot) \t11/30/26 \t_armv7l_\t(4 CPU)
+
+Device:            tps   Blk_read/s   Blk_wrtn/s   Blk_read   Blk_wrtn
+mmcblk0           0.55        12.30        77.00     123456     770000
+mmcblk0p1         0.55        12.30        77.00     123456     770000
+"""
+
+
+def test_whole_texts_of_other_machines():
+    """As such machines print them: old and new versions, decimal commas, and clocks with blanks."""
+    for text, device, rate, size, seconds in (
+            (FRENCH, "dev8-0", 33.2 * 512, 26 * 512, 1200), (KOREAN, "mmcblk0", 20 * 1024, 5 * 1024, 0),
+            (HUMAN, "mmcblk0", 9.4 * 1024, 8.1 * 1024, 600),
+            (LINUX_2_4, "hda", 10.4 * 1024, 13 * 1024, 0),
+            (LINUX_4_15, "mmcblk0", 36.4 * 1024, 14 * 1024, 0),
+            (BUSYBOX, "mmcblk0", 77 * 512, 0, 10000)):
+        found = sysstat.read(text, "", "x")
+        assert found.device == device and abs(found.per_day / DAY - rate) < 1e-6, (text, found)
+        assert abs(found.size - size) < 1e-6 and abs(found.seconds - seconds) < 1e-6, (text, found)
+
+
+def test_what_other_programs_print():
+    """It is refused as a whole, by a line that says what can be read."""
+    for name, text in (
+            ("freebsd", "device r/s w/s kr/s kw/s ms/r ms/w ms/o ms/t qlen %b\nmmcsd0 0 5 7 120 0 1 0 1 0 1\n"),
+            ("macos", "   disk0  cpu\n KB/t tps MB/s us sy id\n 24.31 18 0.43 4 2 94\n"),
+            ("vmstat", "disk- ----reads---- ----writes----\n total merged sectors ms total merged sectors ms\n"
+                       "mmcblk0 12039 3022 983474 90000 900 9 1903200 9000 0 100\n"),
+            ("stat", "12039 3022 983474 90000 900 9 1903200 9000 0 100 110\n"),
+            ("nothing", "Could not read EXT_CSD from /dev/mmcblk0\n")):
+        assert readings.kind_of(text) == ""
+        refused("and not what /proc/diskstats, iostat, sar -d or mmc extcsd read prints", works.read,
+                Tool(), [write(name, text)], works.Told())
 
 
 # ---- an eMMC ----
@@ -375,6 +453,10 @@ def test_what_an_emmc_says_about_itself():
              " i.e. 0% - 10% device life time used\n"
              "Device life time estimation type B [DEVICE_LIFE_TIME_EST_TYP_B: 0x00]\n")
     assert extcsd.read(older, "x") == extcsd.Health({"A": (0, 0.1)}, 2)
+    for text, spares in (("0x02 0x05\n0x03\n", 3), ("/sys/block/mmcblk1/device/life_time:0x02 0x05\n"
+                          "/sys/block/mmcblk1/device/pre_eol_info:0x02\n", 2), ("0x02 0x05", 0)):
+        assert readings.kind_of(text) == "extcsd"
+        assert extcsd.read(text, "x") == extcsd.Health(want.used, spares), text
     b_only = emmc("0x00", "0x0a").replace("EXT_CSD_PRE", "NO")
     assert extcsd.read(b_only, "x") == extcsd.Health({"B": (0.9, 1.0)}, 0)
     refused("LIFE_TIME_EST_TYP_A is '0x0c'; allowed: 0x00 to 0x0b", extcsd.read, emmc("0x0c", "1"), "x")

@@ -19,7 +19,7 @@ from .reading import DAY, DISK, Clock, Reading, between, clock_of, pick
 
 SECTOR = 512
 KIND = "/proc/diskstats"
-_LINE = re.compile(r"\s*\d+\s+\d+\s+([A-Za-z][\w!.-]*)((?:\s+\d+)+)\s*", re.ASCII)
+_LINE = re.compile(r"\s*\d+\s+\d+\s+([A-Za-z][\w!./-]*)((?:\s+\d+)+)\s*", re.ASCII)
 _OF_DISK = re.compile(rf"(?:{DISK.pattern})(?:p?\d+)?")  # the disk, or a partition
 _ALLOWED, _OLD_PARTITION = (11, 15, 17), 4
 # Places of the counters that only grow: reads and writes that ended, and their sectors.

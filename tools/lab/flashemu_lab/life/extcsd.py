@@ -3,7 +3,7 @@
 
 mmc-utils has printed the same register in two ways, `[DEVICE_LIFE_TIME_EST_TYP_A: 0x01]` and
 `[EXT_CSD_DEVICE_LIFE_TIME_EST_TYP_A]: 0x01`; the kernel's file `life_time` has both types in a
-line.
+line, and its neighbour `pre_eol_info` may follow, each with its name in front as grep prints it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from ..core.errors import LabError
 from .reading import Clock, clock_of
 
 _LAST = 11
-_KERNEL = re.compile(r"\s*0x([0-9a-f]{2}) 0x([0-9a-f]{2})\s*", re.IGNORECASE)
+_KERNEL = re.compile(r"\s*(?:\S*life_time:)?0x([0-9a-f]{2}) 0x([0-9a-f]{2})\s*"
+                     r"(?:(?:\S*pre_eol_info:)?0x([0-9a-f]{2})\s*)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,7 @@ def read(text: str, name: str) -> Health:
     text = text.replace("ESTIMATION", "EST")
     if kernel:
         text = "".join(f"LIFE_TIME_EST_TYP_{k}: 0x{kernel[i]}\n" for i, k in enumerate("AB", 1))
+        text += f"PRE_EOL_INFO: 0x{kernel[3]}\n" if kernel[3] else ""
     used: dict[str, tuple[float, float]] = {}
     for kind in "AB":
         step = _register(text, f"LIFE_TIME_EST_TYP_{kind}", name, _LAST)

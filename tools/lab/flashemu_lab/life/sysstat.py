@@ -37,7 +37,8 @@ _OF_OBJECTS = {"wkb": "wkb/s", "wmb": "wmb/s", "wr_sec": "wr_sec/s", "wsec": "ws
                "bwrtn": "bwrtn/s"}
 _TOGETHER = ("kb_w+d/s", "mb_w+d/s", "blk_w+d/s", "kb/s", "mb/s", "sec/s")
 _UNITS = {"": 0, "s": SECTOR, "b": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
-_NUMBER = re.compile(r"(-?\d+(?:[.,]\d+)?)([sBkMGT]?)")
+# None is below zero: counters that went round in some version of sysstat have given such.
+_NUMBER = re.compile(r"(\d+(?:[.,]\d+)?)([sBkMGT]?)")
 _CLOCK = re.compile(r"(?:\S*\d[-/.]\d\S*?[ T])?(\d\d?)[^\s\d](\d\d)[^\s\d](\d\d)\S?"
                     r"(?: ?([AP])M\b)?")
 _ONLY_CLOCK = re.compile(_CLOCK.pattern + r"[+-]?(?:\d{4})?")
