@@ -25,7 +25,8 @@ ENDS = {
     "slow": (["faults.spare_blocks=0", "faults.end_of_life=slow"],
              lambda s: wear_out(s, 1 << 16)),
     "never-ready": (["faults.power_cut=dead:100%"], lambda s: told(s, "power-cut", "at", "now")),
-    "disconnect": ([], lambda s: told(s, "disconnect"))}
+    "disconnect": ([], lambda s: told(s, "disconnect")),
+    "hang": ([], lambda s: told(s, "hang", "60s"))}
 
 
 def told(s, *command):
@@ -56,7 +57,7 @@ def served(end, lies=True):
     """A server of a card that ends so; if it lies, then from the beginning or not yet."""
     params = ENDS[end][0] if end in ENDS else ["faults.lie=" + end] if lies else []
     # Only what takes its time needs a clock that does.
-    return Server(*CARD, *params, *(["clock=virtual"] if end != "slow" else []))
+    return Server(*CARD, *params, *(["clock=virtual"] if end not in ("slow", "hang") else []))
 
 
 def begin(s, end, lie=None):

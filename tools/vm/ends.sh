@@ -11,6 +11,7 @@
 #                           nand.blocks_per_plane=28)
 #   never-ready             with faults.power_cut=dead:100%: power is cut and does not come back
 #   disconnect              the device leaves the bus, and is plugged in again before it is mounted anew
+#   hang                    with clock=real: the next request takes a minute more
 #
 # Eight old files are written honestly; then the end begins, eight new files are written and the old
 # ones overwritten, and the filesystem and each file are synced.  With `cut` power fails behind that, with `trim` a
@@ -60,6 +61,7 @@ begin() {
         order '{"cmd":"power-cut"}'
         ! ctl "$CTL_PORT" '{"cmd":"power-on"}' | grep -q '"ok":true' || fail "it is ready" ;;
     disconnect) order '{"cmd":"disconnect"}' ;;
+    hang) order '{"cmd":"hang","args":["60s"]}' ;;
     *) lie "$1" ;;
     esac
 }
