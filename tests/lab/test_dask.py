@@ -110,9 +110,9 @@ class Cluster:
         self.end()
 
 
-def begin(cluster, *args):
+def begin(cluster, *args, words=("run", "x.toml")):
     return subprocess.Popen(
-        [sys.executable, LAB, "run", "x.toml", "--engine", "dask", "--scheduler", cluster.address,
+        [sys.executable, LAB, *words, "--engine", "dask", "--scheduler", cluster.address,
          *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         env=dict(os.environ, FLASHEMU_LAB_STORE="store"))
 
@@ -181,6 +181,31 @@ def test_the_page_is_the_same():
     assert out.replace("far/", "near/") == near
     assert read("far/index.html") == read("near/index.html")
     assert stored() == stored("local")
+
+
+def ran(cluster):
+    """For how many ticks programs that the workers started have run."""
+    return sum(int(n) for p in cluster.ready()
+               for n in read(f"/proc/{p.pid}/stat").rsplit(")", 1)[1].split()[13:15])
+
+
+def test_lives_are_the_same():
+    """A thousand cards under each of ten works: the workers replay, and every number is the same."""
+    words = ["life", *(f"gen:{order},op=write,bs={bs},count=1M" for order in ("zipf", "random", "hotcold")
+                       for bs in ("4K", "12K", "64K")), "gen:sequential,op=write,bs=8K,count=1M",
+             "--per-day", "3GB", "--only", "--card", "ssd-page", "--json", "nand.blocks_per_plane=150",
+             "faults.spare_blocks=6", "faults.life_spread=5%,device:30%"]
+    with Cluster(2) as cluster:
+        before = ran(cluster)
+        p = begin(cluster, words=words)
+        out, err = p.communicate()
+        assert p.returncode == 0 and err == "", err
+        assert ran(cluster) > before, "nobody else replays"
+    assert out == good(*words, store="local")
+    answers = json.loads(out)["answers"]
+    assert len(answers) == 10 and {a["years"]["cards"] for a in answers} == {1000}
+    assert len({a["years"]["median"] for a in answers}) == 10
+    assert stored() == stored("local") and len(stored()) == 10
 
 
 def test_a_run_dies_with_its_worker():
