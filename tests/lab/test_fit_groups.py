@@ -85,6 +85,19 @@ def test_without_groups_there_is_no_time_of_gathering():
             assert one.moved(moved, GROUPS).values() == begun.values(), s
 
 
+def test_other_parts_keep_the_bytes_that_are_scattered():
+    """A quarter of a unit and an eighth of it: 20 and 40 units that may lie scattered are the same
+    room.  With 20 of both the right number of parts looks worse than the wrong one."""
+    s = replace(SEGMENT, unit=MIB, group=4, scattered=20, stay=12, hot=8, small_log=8, small_write=8192,
+                zone_start=4, zone_units=4, open_random=0)
+    finer = replace(s, unit=MIB // 2, group=8, scattered=40, stay=24, small_log=16, zone_start=8, zone_units=8)
+    assert finer in model.neighbours(s) and s in model.neighbours(finer)
+    assert model.resized(s, MIB) == s and model.resized(finer, 4 * MIB) == replace(
+        s, unit=4 * MIB, group=1, scattered=5, stay=3, small_log=2, zone_start=1, zone_units=1)
+    assert model.resized(replace(s, scattered=0, stay=0), MIB // 2).scattered == 0
+    assert model.resized(replace(s, scattered=5), 2 * MIB).scattered == 3
+
+
 def test_a_small_log_is_emptied_gradually():
     """So it has two units at least, whatever becomes of it."""
     s = replace(SEGMENT, unit=2 * MIB, small_log=2, small_write=4096, zone_units=1)
@@ -94,7 +107,7 @@ def test_a_small_log_is_emptied_gradually():
     for near in [s, *model.neighbours(s), *model.neighbours(SEGMENT)]:
         assert near.small_log == 0 or near.small_log >= 2, near
     assert {n.small_log for n in model.neighbours(s)} == {0, 2, 3, 4, 8}
-    assert model.scaled(replace(s, unit=16 * MIB), 2 * MIB).small_log == 2
+    assert model.resized(replace(s, group=8), 16 * MIB).small_log == 2
     one = fitting.Fitted(s, values(s), errors=[], measured=[])
     told = fit_result.provenance(one, measured(SEGMENT), "ftl.small_pace", "x.json")
     assert told.startswith("assumed") and "250 ms" in told

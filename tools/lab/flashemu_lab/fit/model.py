@@ -418,7 +418,7 @@ def _units(s: Structure) -> list[Structure]:
     for group in (s.group // 2, s.group * 2, 1):
         if 1 <= group <= 64 and group != s.group and shown % group == 0 and \
                 shown // group >= 64 * _KIB:
-            found.append(scaled(replace(s, unit=shown // group, group=group), s.unit))
+            found.append(resized(s, shown // group))
     if s.group > 1:
         found.append(replace(s, group_switch=not s.group_switch))
         if s.scattered:
@@ -432,12 +432,16 @@ def _units(s: Structure) -> list[Structure]:
     return found
 
 
-def scaled(s: Structure, before: int) -> Structure:
-    """Numbers of units for units of another size than `before`."""
+def resized(s: Structure, unit: int) -> Structure:
+    """The same allocation unit, made of parts of this size.  Numbers of parts keep their bytes, or
+    the right size alone looks worse than a wrong one."""
     def scale(n: int, least: int) -> int:
-        return max(least, n * before // s.unit) if n else 0
-    return replace(s, small_log=scale(s.small_log, LEAST_LOG), zone_units=scale(s.zone_units, 1),
-                   zone_start=s.zone_start * before // s.unit)
+        return max(least, n * s.unit // unit) if n else 0
+    group = s.unit * s.group // unit
+    return s if unit == s.unit else replace(
+        s, unit=unit, group=group, small_log=scale(s.small_log, LEAST_LOG),
+        zone_units=scale(s.zone_units, 1), zone_start=s.zone_start * s.unit // unit,
+        scattered=scale(s.scattered, group + 1), stay=s.stay * s.unit // unit)
 
 
 def _logs(s: Structure) -> list[Structure]:

@@ -39,7 +39,7 @@ from ..probe.tests import (behaviour, flashbench_open_units, open_units, partial
                            unit_size)
 from . import from_probe
 from .curves import Curves, FEW, comparable, curves, few_units, flat_until, pooled, slower_from
-from .model import MOST_PARTS, Structure, as_in_order, paged, scaled, spilling, times_of
+from .model import MOST_PARTS, Structure, as_in_order, paged, resized, spilling, times_of
 from .rows_in_order import (closes_units, has_soft_limit, merges_from, no_limit, rises_from,
                             shows_random_order, small_write, told_limit)
 
@@ -344,16 +344,6 @@ def variants(s: Structure) -> list[Structure]:
                 if 2 * _KIB <= page <= 64 * _KIB and unit % page == 0:
                     found.append(resized(replace(paged(s, page), small_write=small), unit))
     return [n for n in found if n != s]
-
-
-def resized(s: Structure, unit: int) -> Structure:
-    """The same allocation unit, made of parts of this size."""
-    if unit == s.unit:
-        return s
-    group = s.unit * s.group // unit
-    changed = scaled(replace(s, unit=unit, group=group), s.unit)
-    return replace(changed, scattered=max(s.scattered * s.unit // unit, group + 1),
-                   stay=s.stay * s.unit // unit)
 
 
 def _segment(c: Curves, rows: Curves, whole: Sequence[Point], points: Sequence[Point], size: int,
