@@ -5,7 +5,8 @@
 import flashemu_lab_bench  # noqa: F401  (finds the modules)
 from flashemu_script import run
 
-from flashemu_lab.probe.tests import flashbench_open_units, open_units, structure, unit_crossings
+from flashemu_lab.probe.tests import (behaviour, flashbench_open_units, open_units, structure, unit_crossings,
+                                      unit_size)
 from flashemu_lab.probe.datasheet import sentences
 from flashemu_lab.probe.findings import Found
 from flashemu_lab.measurement.schema import make_point
@@ -220,6 +221,31 @@ def test_link_by_hand():
     assert abs(overhead - 100e3) < 1 and abs(rate - 20e6) < 1
     assert structure.link_from(points[:2]) is None
     assert "A read costs 100 us, and then the data come at 20 MB/s" in sentences(Found(points))[0]
+
+
+def test_a_log_that_takes_all_scattered_writes():
+    """Writes of 256 KiB across multiples of a unit of 512 KiB merge twice, and within it once.  With
+    8 KiB nothing shows, because a log takes them.  What it has taken before it was full are the
+    writes that take less than half as long as the slowest."""
+    def around(bs, unit):
+        points = []
+        for size in reversed(unit_crossings.candidates(2048 * MIB)):
+            if 2 * size >= 3 * bs:
+                for _, how in unit_crossings.crossing(size, 2048 * MIB, bs=bs).keys:
+                    crosses = unit and (how["start"] + bs // 2) % unit == 0
+                    points.append(make_point("request", [60e6 if crosses else 30e6], **how))
+        return points
+    assert unit_size.logged(around(8192, 0)) is unit_size.logged(around(8192, MIB // 2)) is None
+    assert unit_size.logged(around(8192, 0) + around(262144, 0)) is None
+    points = around(8192, 0) + around(262144, MIB // 2)
+    assert unit_size.shown(points) == MIB // 2 and unit_size.logged(points) == 131072
+
+    def many(*ns):
+        return [make_point("request", [each], **how) for each, (_, how) in zip(
+            ns, behaviour.logged(131072, 2048 * MIB).keys)]
+    assert behaviour.logged_bytes(many(17e6, 42e6, 89e6)) == 64 * MIB
+    assert behaviour.logged_bytes(many(17e6, 46e6, 89e6)) == 32 * MIB
+    assert behaviour.logged_bytes(many(17e6, 17e6, 17e6)) == behaviour.logged_bytes([]) == 0
 
 
 run(globals())

@@ -359,10 +359,12 @@ def _segment(c: Curves, rows: Curves, whole: Sequence[Point], points: Sequence[P
     tried = bool(c.random)
     s = Structure("segment", size, page, unit, open_linear=linear or most + 1,
                   open_random=(in_random if in_random is not None else most + 1 if tried else 0))
-    small = behaviour.small_write_from(points) if from_probe.is_probe(points) else small_write(c)
+    small = behaviour.small_write_from(points) or unit_size.logged(points) \
+        if from_probe.is_probe(points) else small_write(c)
     odd = None if from_probe.no_zone(points) else zone(points, c.erasesize, unit)
     if small or odd:
-        s = replace(s, small_log=3, small_write=small or page // 2)
+        s = replace(s, small_log=max(3, behaviour.logged_bytes(points) // unit),
+                    small_write=small or page // 2)
     if odd:
         s = replace(s, zone_start=odd[0], zone_units=odd[1], small_log=odd[1] + 2)
     return s

@@ -264,7 +264,7 @@ def _figures(points: Sequence[Point]) -> list[str]:
                            [("read", [t for _, t in reads])]))
     excess = sorted(unit_crossings.excesses(points).items())
     if excess:
-        drawn.append(chart("Writes of 8 KiB around multiples of a size", "size",
+        drawn.append(chart("Writes around multiples of a size", "size",
                            [_short(unit) for unit, _ in excess], "ms",
                            [("across", [max(e + t, 1.0) / 1e6 for _, (e, t) in excess]),
                             ("before and behind", [t / 1e6 for _, (_, t) in excess])]))

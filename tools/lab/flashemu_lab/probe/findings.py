@@ -82,8 +82,9 @@ def judge(found: Found) -> None:
         structure.page_from(points) if cache is None else None)
     found.granule = behaviour.granule_from(points) or behaviour.wide_granule_from(points) \
         if shows else None
-    found.small_write = behaviour.small_write_from(points) or behaviour.small_write_behind(
-        points, open_units.merge_from(points) or math.inf) if shows else None
+    found.small_write = behaviour.small_write_from(points) or unit_size.logged(points) or \
+        behaviour.small_write_behind(
+            points, open_units.merge_from(points) or math.inf) if shows else None
     found.open_linear = _limit(points, False, cache is None)
     found.open_random = _limit(points, True, cache is None)
 
@@ -155,9 +156,10 @@ def _structure(tool: Tool, capacity: int, found: Found, judged: Callable[[], Non
     yield structure.page(unit_of(found, capacity), capacity)
     judged()
     for in_random_order in (True, False):
-        if found.unit:
+        # pieces of a unit that a log takes tell nothing
+        if found.unit and not unit_size.logged(found.points):
             yield from _passes(in_random_order, found.unit, capacity, found, judged)
-        else:   # how many places in turn a device without units is quick at
+        else:   # how many places in turn are quick
             for units in (1, 2, 4, 8):
                 yield flashbench_open_units.open_units(tool, unit_of(found, capacity), units,
                                                        in_random_order, capacity)
@@ -193,11 +195,12 @@ def _across(found: Found) -> list[int]:
     log for small writes may be one for all writes; and behind a cache, the merges of such a log are
     less by accident if more of them come together.  A page that is gathered is written when the
     flush comes, so a short write that touches two pages may merge twice, wherever it is; one of
-    four pages merges twice within a unit, and three times across."""
+    four pages merges twice within a unit, and three times across.  At last come writes that are
+    larger than all scattered ones, which a log may have taken."""
     if found.seen.push:     # pages that are written in part would show as well
         return sorted({min(max(small(found), 2 * (found.page or 0)), _NOT_SMALL), _NOT_SMALL})
     long = [4 * (found.page or 16 * _KIB)] if found.seen.flush else []
-    return [*sorted({small(found), _SMALL}, reverse=True), *long]
+    return [*sorted({small(found), _SMALL}, reverse=True), *long, unit_crossings.PAST_LOGS]
 
 
 def _units(bs: int, opens: bool, capacity: int, found: Found,
@@ -211,7 +214,8 @@ def _units(bs: int, opens: bool, capacity: int, found: Found,
         if 2 * unit >= 3 * bs and (known is None or known <= 2 * unit <= 4 * known):
             yield _crossing(unit, capacity, found.seen, bs, had)
     judged()
-    others = unit_crossings.odd_candidates(capacity) if found.unit is None else []
+    others = unit_crossings.odd_candidates(capacity) \
+        if found.unit is None and bs < unit_crossings.PAST_LOGS else []
     if others and opens:
         yield unit_crossings.opening(capacity, found.seen, odd=True)
     for unit in reversed(others):

@@ -279,6 +279,14 @@ def is_logged(p: Point) -> bool:
         and "depth" not in how
 
 
+def logged_bytes(points: Sequence[Point]) -> int:
+    """Bytes that a log for small writes has taken before it was full, by `logged`; 0 without that.
+    The device merges behind it, and then writes take more than twice as long."""
+    series = [(p.value, LOGGED * int(dict(p.parameters)["bs"])) for p in points if is_logged(p)]
+    slowest = max((ns for ns, _ in series), default=0.0)
+    return sum(size for ns, size in series if ns < slowest / 2)
+
+
 def granule_from(points: Sequence[Point]) -> int | None:
     """The granule of the map: the size for which a shift by half of it costs most more.  A small
     cost counts if smaller sizes have none: where pages are written at the same time, only what has

@@ -27,6 +27,8 @@ from .structure import Draft, OUTRIGHT, Seen, Test, page_read_from
 
 _KIB, _MIB = 1 << 10, 1 << 20
 _CROSSINGS = 16
+# Bytes of writes that no log for small writes is known to take.
+PAST_LOGS = 256 * _KIB
 # Where they are only seen together with what pushes them out.  It is a prime, so that they never
 # fill a log to its last page.
 MANY_CROSSINGS = 47

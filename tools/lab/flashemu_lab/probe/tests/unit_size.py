@@ -44,3 +44,10 @@ def reason(points: Sequence[Point]) -> str:
     """What shows that unit, in words; empty if nothing does."""
     found = _first(points, _BY_PLACES + _AT_BOUNDARIES)
     return found[1] if found else ""
+
+
+def logged(points: Sequence[Point]) -> int | None:
+    """The largest write that goes to a log, where the unit shows by writes that are larger than all
+    scattered ones; None if it shows otherwise."""
+    large = [c.bs for c in unit_crossings.across(points)][-1:] == [unit_crossings.PAST_LOGS]
+    return unit_crossings.PAST_LOGS // 2 if large and shown(points) else None
