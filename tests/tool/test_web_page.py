@@ -43,6 +43,16 @@ LAYOUT = r"""(() => {
     const scale = drawn ? e.getScreenCTM().a : 1;
     if (parseFloat(style.fontSize) * scale < 9) wrong.push("small: " + e.textContent.slice(0, 40));
   }
+  for (const e of document.querySelectorAll("select")) { // what is chosen is read whole
+    if (!e.checkVisibility()) continue;
+    const whole = e.cloneNode(false);
+    whole.removeAttribute("id");
+    whole.append(new Option(e.selectedOptions[0].text));
+    whole.style.width = "max-content";
+    document.body.append(whole);
+    if (whole.offsetWidth > e.offsetWidth) wrong.push("cut off: " + whole.innerText);
+    whole.remove();
+  }
   return wrong;
 })()"""
 
