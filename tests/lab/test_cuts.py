@@ -395,6 +395,8 @@ def test_mistakes():
     bad("ssd-page.ini: another device has this name", "crash", "ssd-page", "/tmp/ssd-page.ini", *work)
     bad("a device is named twice", "crash", "ssd-page", "ssd-page", *work)
     bad("--work nosuch: allowed: log, log-unsummed, updater, ", "crash", *DEVICE, "--work", "nosuch")
+    code, out, err = lab("crash", "ssd-page", "size=1K", "--work", "log")
+    assert code == 2 and err.count("\n") == 2 and "the device has 1024 bytes\n" in err, err
     bad("--run and --work are two works", "crash", *DEVICE, *work, "--work", "log")
     bad("no profile of that name", "crash", "nosuch", *work, "-o", "out")
     bad("--check needs --run", "crash", "ssd-page", *check)

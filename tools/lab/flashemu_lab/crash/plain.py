@@ -55,6 +55,7 @@ class _Work:
 
     def __init__(self) -> None:
         nbd: Any = importlib.import_module("nbd")
+        self.failed: type[Exception] = nbd.Error
         self.device = nbd.NBD()
         self.device.connect_uri(os.environ["FLASHEMU_URI"])
         self.fua = nbd.CMD_FLAG_FUA
@@ -141,5 +142,13 @@ _WORKS: dict[str, tuple[Callable[[_Work], None], Callable[[_Work], None]]] = {
 }
 
 
+def _do(what: str, name: str) -> None:
+    work = _Work()
+    try:
+        _WORKS[name][what == "check"](work)
+    except work.failed as e:
+        sys.exit(f"{name}: {e}; the device has {work.device.get_size()} bytes")
+
+
 if __name__ == "__main__":
-    _WORKS[sys.argv[2]][sys.argv[1] == "check"](_Work())
+    _do(*sys.argv[1:])
