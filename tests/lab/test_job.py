@@ -396,6 +396,9 @@ def test_kernel_is_refused_where_none_runs():
                        (["crash", "ideal", "--fs", "ext4", "--trace", "t"], "not for --trace")):
         code, out, err = lab(*args, "--kernel", "timed")
         assert code == 2 and out == "" and said in err and err.count("\n") == 1, (args, err)
+    # a device is looked at before a kernel is looked for, or built
+    code, out, err = lab("job", "--on", "transcend8g", "--on", "nosuch", "--", "true")
+    assert (code, out, err.count("\n")) == (2, "", 1) and "no profile of that name" in err, err
     code, out, err = lab("record", "--kernel", "kvm")
     assert code == 2 and "choose from 'auto', 'timed', 'vm'" in err and err.count("\n") == 1, err
     code, out, err = lab("run", "article", "--sample", "3")

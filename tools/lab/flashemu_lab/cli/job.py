@@ -63,6 +63,8 @@ def _compared(first: list[Json], second: list[Json], to: TextIO | None = None) -
 def _run(lives: list[Life], tool: Tool, verbose: bool) -> tuple[list[Json], bool]:
     """The figures of these lives, and whether a script has failed.  Its output is said then, or
     always."""
+    for life in lives:  # a mistake is told before a kernel is built, which takes minutes
+        tool.canonical(life.profile, life.overrides)
     timed, note, found = Timed(tool), Note(), []
     failed = False
     try:
