@@ -61,6 +61,8 @@ def test_mistakes_have_a_path():
     assert refused("{").startswith("1: is no JSON") and refused("[" * 100000)
     assert refused(document({**SEQ, "values": [float("nan")]})) == "1: is no JSON: NaN is no number"
     assert refused("[]").startswith("the file: []; allowed: an object")
+    assert refused('{"profile": "x"}') == \
+        'is no measurement: there is no "format": "flashemu-measurement" in it'
     assert refused(document(SEQ).replace("flashemu-", "")).startswith('format: "measurement"; ')
     assert refused(document(SEQ).replace('"version": 1', '"version": 3')) == \
         "version: 3; allowed: 1 or 2"

@@ -145,7 +145,8 @@ def test_it_ends_with_its_server():
 
 def test_each_name_has_a_device():
     stick = Stick("--each-client")
-    assert "device of its own" in stick.text
+    assert "device of its own" in stick.text and "serve --attach" not in stick.text
+    assert "-b 512 -N student1\n" in stick.text, stick.text
     names = ["student1", "student2", ""]
     for name in names:
         h = client(stick.uri(name))

@@ -347,7 +347,9 @@ int cmd_trace(int argc, char **argv)
 
     if (!tool_parse(&args, &argc, argv, &code))
         return code;
-    if (formats && argc == 1) {
+    if (formats && argc > 1)
+        return tool_error("trace: --formats lists the formats and takes no FILE");
+    if (formats) {
         fe_trace_format_help(stdout);
         return tool_finish(TOOL_OK);
     }

@@ -282,6 +282,8 @@ def _list(value: object, path: str) -> list[object]:
 
 
 def _measurement(value: object) -> Measurement:
+    if isinstance(value, dict) and "format" not in value:
+        raise LabError(f'is no measurement: there is no "format": "{FORMAT}" in it')
     o = _object(value, "the file", {"format", "version", "device", "state", "made_by", "sources",
                                     "points"})
     if o.get("format") != FORMAT:
