@@ -48,7 +48,8 @@ class Shell:
         """What it has printed; it must have ended well.  A server is only started."""
         serves = command.startswith("flashemu serve ")
         if serves:
-            command += " >served.txt 2>&1 & until grep -q 'Type:' served.txt; do sleep 0.1; done"
+            command += " >served.txt 2>&1 & until grep -q 'Type:' served.txt; do " \
+                "kill -0 $! || break; sleep 0.1; done; grep 'Type:' served.txt || (cat served.txt; false)"
         self._shell.stdin.write("%s\necho \"-- code $? --\"\n" % command)
         self._shell.stdin.flush()
         text = ""
