@@ -34,8 +34,8 @@ def measure(tool: Tool, m: Measurement) -> str:
 
 
 def untold(m: Measurement) -> str:
-    """What no point speaks about, such as "the measurement does not show how large a page is"; "" if
-    there is a point for each number of the structure."""
+    """What no point speaks about, such as "the measurement does not show how large a page is";
+    "" if there is a point for each number of the structure."""
     missing = speaking.told(m.points).untold()
     return f"the measurement does not show {listed(missing)}" if missing else ""
 
