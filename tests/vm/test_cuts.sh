@@ -83,6 +83,10 @@ one 'ended with exit code 7'
 one 'on the state without a power cut, so it would find a fault where there is none'
 crash 2 --fs ext4 --run 'echo why; exit 9' --check true
 one 'the work on ext4 was not recorded: why'
+crash 2 --fs ext4 --run 'kill -9 $$' --check true
+one 'the work on ext4 was not recorded: the command was ended by SIGKILL'
+crash 2 --fs ext4 --run "$names" --check 'kill -9 $$'
+one 'was ended by SIGKILL on the state without a power cut'
 crash 125 --fs ext4 --mount noatime,no_such_option --bisect
 one 'the work on ext4 was not recorded: mount: '
 said 'no_such_option' # the kernel names it

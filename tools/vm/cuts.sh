@@ -137,7 +137,8 @@ record() {
     dmesg -C
     mount_fs "$dev" 2>$here/log || fail "$(grep -m 1 . $here/log)$(strange_option)"
     mark 'flashemu: mounted' || exit 1
-    (cd /mnt && exec bash -c "$RUN") </dev/null || code=$?
+    # What this shell says of a signal is not heard: the exit code tells it.
+    { (cd /mnt && exec bash -c "$RUN" 2>&3) </dev/null || code=$?; } 3>&2 2>/dev/null
     mark 'flashemu: done' && umount /mnt && mark 'flashemu: unmounted' || exit 1
     detach "$dev" || exit 1
     exit "$code"
@@ -174,6 +175,7 @@ mend() {
 # Runs $CHECK on the filesystem.  That of a work that comes with the machine is a function here: to start a
 # bash takes as long as the rest of such a check.
 check() (
+    exec </dev/null >$here/log 2>&1
     cd /mnt || exit 1
     name=${CHECK#bash \~/works.sh check }
     if [ "$name" != "$CHECK" ] && is_work "$name"; then
@@ -197,7 +199,7 @@ one() {
     fi
     kind=check
     if [ -n "${CHECK-}" ]; then
-        check </dev/null >$here/log 2>&1 || code=$?
+        check 2>/dev/null || code=$? # and not what this shell says of a signal
         [ "$code" = 0 ] || told=$(last_words)
     fi
     if ! umount /mnt 2>$here/log; then
