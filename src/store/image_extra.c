@@ -384,7 +384,7 @@ int fe_image_load_lifetime(struct fe_image *g, bool has_crashed, struct fe_err *
         if (fe_bytes_are_zeros(&r, sizeof r))
             continue;
         if (r.crc != fe_image_record_crc(place, &r, sizeof r)) {
-            is_damaged = !has_crashed;
+            is_damaged = true;
             continue;
         }
         e = fe_image_check_lifetime(g, place, &r, err);
@@ -396,6 +396,6 @@ int fe_image_load_lifetime(struct fe_image *g, bool has_crashed, struct fe_err *
     if (is_damaged && g->lifetime.generation == 0)
         return fe_err_set(err, EIO, "%.200s: the record of the device's clock and counters is "
                           "damaged (checksum)", g->path);
-    g->is_status_damaged |= is_damaged;
+    g->is_status_damaged |= is_damaged && !has_crashed;
     return 0;
 }

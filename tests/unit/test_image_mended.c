@@ -107,6 +107,35 @@ static void test_image_drops_no_page_that_cannot_be(void **state)
     refused(EIO, "the record of page 0 cannot be: its seq is 4000000000000000000");
 }
 
+/* A crash may leave one of the two records of the clock torn; if both are, nobody knows what the device has
+ * behind it. */
+static void test_image_knows_its_clock_or_is_refused(void **state)
+{
+    (void)state;
+    for (int torn = 0; torn < 4; torn++) {
+        uint64_t numbers[FE_IMAGE_LIFETIME_NUMBERS] = {100, 20, 3, 40, 5};
+        struct fe_store *s = made();
+        fe_store_set_lifetime(s, numbers); /* generation 1, in place 1 */
+        numbers[0] = 200;
+        fe_store_set_lifetime(s, numbers);
+        fe_store_destroy(s);
+        for (int place = 0; place < 2; place++)
+            if (torn >> place & 1)
+                ft_flip_byte(path, (int64_t)FE_IMAGE_LIFETIME(place) + 9);
+        ft_pretend_another_host(path);
+        if (torn == 3) {
+            refused(EIO, "the record of the device's clock and counters is damaged (checksum)");
+        } else {
+            s = opened();
+            fe_store_get_lifetime(s, numbers);
+            assert_int_equal(numbers[0], torn == 1 ? 100 : 200);
+            assert_int_equal(numbers[3], 40);
+            fe_store_destroy(s);
+        }
+        unlink(path);
+    }
+}
+
 /* Both copies of the status say that programs were synced up to this one. */
 static void say_synced(uint64_t seq)
 {
@@ -294,6 +323,7 @@ int main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
         T(test_image_drops_no_page_that_was_synced),
+        T(test_image_knows_its_clock_or_is_refused),
         T(test_image_drops_no_page_that_cannot_be),
         T(test_image_believes_no_status_that_is_too_old),
         T(test_image_says_what_was_mended),
