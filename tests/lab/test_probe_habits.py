@@ -507,6 +507,9 @@ def test_flush_depth_rest_and_trim_by_hand():
     rests = behaviour.rest(1 << 30)
     points = structure.result(rests, [100 if r.key == 2 else 300 for r in rests.requests])
     assert behaviour.rest_gain(points) == 3 and behaviour.rest_gain(points[:2]) is None
+    for rested, quicker in ((1000, False), (999, True)):  # a gain of 1.3, and a little more
+        points = structure.result(rests, [rested if r.key == 2 else 1300 for r in rests.requests])
+        assert any("After a pause of 10 s" in s for s in sentences(Found(points))) == quicker, rested
     trim = behaviour.trim(1 << 30)
     seen = {r.offset: "zeros" for r in trim.requests if r.op == "look"}
     points = structure.result(trim, [400 if r.key == 0 else 200 for r in trim.requests]) + \
