@@ -131,7 +131,7 @@ def test_percentiles_that_are_not_compared():
     for bad, message in (({"9a": [1]}, "percentiles.9a: expected a percentage such as 99.9"),
                          ({"100.1": [1]}, "percentiles.100.1: expected a percentage"),
                          ({"9": []}, "percentiles.9: expected a list of at least one number"),
-                         ({"9": [0]}, "percentiles.9: expected numbers greater than 0"),
+                         ({"9": [3, 0]}, "percentiles.9[1]: expected a number greater than 0"),
                          ([], "percentiles: expected an object, of a point in ns")):
         write("my.json", document({**request, "percentiles": bad}))
         code, _, err = call("verify", small_card(), "--against", "my.json")

@@ -142,15 +142,20 @@ make_tree() {
         make_files /root/tree
 }
 
-# work_tree SEED: copies this tree and reads it.
-work_tree() {
-    local bytes
+# copy_tree SEED PHASE: makes this tree and copies it; sets bytes.
+copy_tree() {
     bytes=$(make_tree "$1")
     cp -r /root/tree "$MNT"/
     sync
-    phase write "$bytes"
+    phase "$2" "$bytes"
     remount
     phase remount
+}
+
+# work_tree SEED: copies this tree and reads it.
+work_tree() {
+    local bytes
+    copy_tree "$1" write
     find "$MNT"/tree -type f -exec cat {} + >/dev/null
     phase read "$bytes"
 }
@@ -159,12 +164,7 @@ work_tree() {
 # with its place.
 work_boot() {
     local bytes
-    bytes=$(make_tree "$1")
-    cp -r /root/tree "$MNT"/
-    sync
-    phase before "$bytes"
-    remount
-    phase remount
+    copy_tree "$1" before
     awk -v seed="$1" -v to="$MNT" 'BEGIN { srand(seed + 1) }
         { print rand(), to "/tree/" $1 }' "$RUN"/tree | sort | cut -d ' ' -f 2 |
         xargs cat >/dev/null

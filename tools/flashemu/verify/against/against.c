@@ -187,31 +187,6 @@ static const struct {
 
 /* --- the file --- */
 
-/* The median of a point's values. */
-static int take_values(struct against_point *p, const json_t *values, const char *path,
-                       struct fe_err *err)
-{
-    size_t n = json_array_size(values);
-    double *sorted = calloc(n + 1, sizeof *sorted);
-
-    if (!sorted)
-        return fe_err_nomem(err, "values", n * sizeof *sorted);
-    int r = n > 0 ? 0 : against_bad(err, path, "values", "a list of at least one number");
-    for (size_t i = 0; i < n && r == 0; i++) {
-        const json_t *value = json_array_get(values, i);
-        sorted[i] = json_number_value(value);
-        const char *place = json_string_value(json_object_get(p->parameters, "place"));
-        bool is_signed = place && strcmp(place, "diff") == 0;
-        if (!json_is_number(value) || (sorted[i] <= 0 && !is_signed) || sorted[i] >= 1e18)
-            r = fe_err_set(err, EINVAL, "%s.values[%zu]: expected a number greater than 0", path,
-                           i);
-    }
-    if (r == 0)
-        p->published = verify_median(sorted, n);
-    free(sorted);
-    return r;
-}
-
 static int take_point(struct against *a, const json_t *point, size_t i, struct fe_err *err)
 {
     struct against_point *p = &a->points[i];
@@ -229,7 +204,9 @@ static int take_point(struct against *a, const json_t *point, size_t i, struct f
         return against_bad(err, path, "unit", "a text");
     if (!json_is_object(p->parameters))
         return against_bad(err, parameters, "", "an object");
-    int r = take_values(p, json_object_get(point, "values"), path, err);
+    const char *place = json_string_value(json_object_get(p->parameters, "place"));
+    int r = against_take_median(json_object_get(point, "values"), path, "values",
+                                place && strcmp(place, "diff") == 0, &p->published, err);
     if (r == 0)
         r = against_take_percentiles(p, json_object_get(point, "percentiles"), path, err);
     a->n_shares += p->n_shares;

@@ -51,28 +51,6 @@ static bool parse_share(const char *text, uint32_t *ret_ppm)
     return *p == '\0' && ppm <= PPM;
 }
 
-/* The median of the values of a percentile. */
-static int take_share(struct against_share *s, const json_t *values, const char *path,
-                      struct fe_err *err)
-{
-    size_t n = json_array_size(values);
-    double *sorted = calloc(n + 1, sizeof *sorted);
-
-    if (!sorted)
-        return fe_err_nomem(err, "percentiles", n * sizeof *sorted);
-    int r = n > 0 ? 0 : against_bad(err, path, s->text, "a list of at least one number");
-    for (size_t i = 0; i < n && r == 0; i++) {
-        const json_t *value = json_array_get(values, i);
-        sorted[i] = json_number_value(value);
-        if (!json_is_number(value) || sorted[i] <= 0 || sorted[i] >= 1e18)
-            r = against_bad(err, path, s->text, "numbers greater than 0");
-    }
-    if (r == 0)
-        s->published = verify_median(sorted, n);
-    free(sorted);
-    return r;
-}
-
 int against_take_percentiles(struct against_point *p, const json_t *percentiles, const char *point,
                              struct fe_err *err)
 {
@@ -94,7 +72,7 @@ int against_take_percentiles(struct against_point *p, const json_t *percentiles,
         s->text = key;
         if (!parse_share(key, &s->ppm))
             return against_bad(err, path, key, "a percentage such as 99.9");
-        int r = take_share(s, values, path, err);
+        int r = against_take_median(values, path, s->text, false, &s->published, err);
         if (r < 0)
             return r;
     }

@@ -4,8 +4,11 @@
  */
 #include "verify/against/take.h"
 
+#include "verify/verify.h"
+
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 int against_bad(struct fe_err *err, const char *path, const char *key, const char *allowed)
@@ -33,6 +36,27 @@ int against_may_get_size(const struct against_point *p, const char *path, const 
                         uint64_t min, uint64_t *ret, struct fe_err *err)
 {
     return json_object_get(p->parameters, key) ? against_get_size(p, path, key, min, ret, err) : 0;
+}
+
+int against_take_median(const json_t *values, const char *path, const char *key, bool is_signed,
+                        double *ret, struct fe_err *err)
+{
+    size_t n = json_array_size(values);
+    double *sorted = calloc(n + 1, sizeof *sorted);
+
+    if (!sorted)
+        return fe_err_nomem(err, "values", n * sizeof *sorted);
+    int r = n > 0 ? 0 : against_bad(err, path, key, "a list of at least one number");
+    for (size_t i = 0; i < n && r == 0; i++) {
+        const json_t *value = json_array_get(values, i);
+        sorted[i] = json_number_value(value);
+        if (!json_is_number(value) || (sorted[i] <= 0 && !is_signed) || sorted[i] >= 1e18)
+            r = fe_err_set(err, EINVAL, "%s.%s[%zu]: expected a number greater than 0", path, key, i);
+    }
+    if (r == 0)
+        *ret = verify_median(sorted, n);
+    free(sorted);
+    return r;
 }
 
 int against_may_get_flag(const struct against_point *p, const char *path, const char *key,

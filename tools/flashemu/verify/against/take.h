@@ -30,6 +30,10 @@ int against_may_get_flag(const struct against_point *p, const char *path, const 
 int against_get_word(const struct against_point *p, const char *path, const char *key,
                      const char *words, uint32_t *ret, struct fe_err *err);
 
+/* The median of a list of numbers, which are greater than 0 unless `is_signed`. */
+int against_take_median(const json_t *values, const char *path, const char *key, bool is_signed,
+                        double *ret, struct fe_err *err);
+
 /* Nothing measures this point; `why` goes on behind "left out: ". */
 void against_leave(struct against_point *p, const char *why);
 

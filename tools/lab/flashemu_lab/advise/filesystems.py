@@ -20,11 +20,11 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from ..core.text import listed
-from ..experiment.sweep import array, text
+from ..experiment.sweep import text
 from ..recording import recordings
 from ..recording.recipes import partition_type, spelled
 from ..recording.recordings import Recording
-from .raw_writes import Device, RENEWED, THRESHOLD, place, told_size
+from .raw_writes import Device, RENEWED, place, told_size
 from .sd_layout import SECTOR
 
 # The work of a recording that a workload of advice means, and the phase that counts.
@@ -120,10 +120,8 @@ def filesystems_text(d: Device, workloads: list[str], start: int, asked: bool) -
     if not tried:
         return ""
     lines = [
-        'name = "advise-filesystems"', f"title = {text(f'Which filesystem for {d.profile}?')}",
-        f"question = {text(_QUESTION)}", f"notes = {text(_NOTES)}", "", "[device]",
-        f"profile = {text(d.profile)}", f"set = {array(list(d.overrides))}", "",
-        "[workload]", 'requests = "rec:{name}-{work},start={start},measure={phase}"', "",
+        *d.beginning("advise-filesystems", f"Which filesystem for {d.profile}?", _QUESTION, _NOTES,
+                     "rec:{name}-{work},start={start},measure={phase}"),
         "[factors.filesystem]", 'label = "filesystem"', 'noun = "{}"',
         "[factors.filesystem.levels]"]
     for at in (start, 63 * SECTOR):
@@ -139,19 +137,9 @@ def filesystems_text(d: Device, workloads: list[str], start: int, asked: bool) -
     for w in tried[0].by_workload:
         work, phase = map(text, WORKS[w])
         lines.append(f"{text(w.replace('-', ' '))} = {{work = {work}, phase = {phase}}}")
-    for name, value, label, unit, better in _MEASURES:
-        lines += ["", f"[measure.{name}]", f"value = {text(value)}", f"label = {text(label)}",
-                  f"unit = {text(unit)}", f"better = {text(better)}", 'scale = "log"']
-    lines += d.conclusion()
-    lines += ["", "[[conclusion]]", 'say = "choose"', 'measure = "rate"', 'wear = "written"',
-              'steady = "renewed"', 'factor = "filesystem"', f'threshold = "{THRESHOLD}"',
-              f"among = {text(f' at {place(start)}')}"]
     left_out = [w for w in workloads if w not in tried[0].by_workload]
-    if left_out:
-        lines += ["", "[[conclusion]]", 'say = "text"', f"text = {text(_missing(left_out))}"]
-    for measure in ("rate", "written", "erases"):
-        lines += ["", "[[figure]]", 'kind = "scores"', f'measure = "{measure}"',
-                  'x = "filesystem"']
+    lines += d.ending("filesystem", _MEASURES, f"among = {text(f' at {place(start)}')}",
+                      [_missing(left_out)] if left_out else [])
     return "\n".join(lines) + "\n"
 
 

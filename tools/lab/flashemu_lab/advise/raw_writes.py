@@ -31,7 +31,7 @@ from ..core.text import allowed
 from ..core.units import quantity
 from ..experiment.agreement import split
 from ..experiment.choice import choose
-from ..experiment.sweep import MEASURES, array, text
+from ..experiment.sweep import MEASURES, Measure, array, measure_lines, text
 from ..experiment.table import Table
 from ..runs.expression import parse_profile
 from ..runs.program import Tool
@@ -69,10 +69,33 @@ class Device:
     finding: str
     note: str = ""
 
-    def conclusion(self) -> list[str]:
-        """What stands in front of every conclusion, as lines of TOML."""
-        return ["", "[[conclusion]]", 'say = "text"', f"text = {text(self.note)}"] if self.note \
-            else []
+    def beginning(self, name: str, title: str, question: str, notes: str,
+                  requests: str) -> list[str]:
+        """An experiment up to its factors, as lines of TOML."""
+        return [f"name = {text(name)}", f"title = {text(title)}", f"question = {text(question)}",
+                f"notes = {text(notes)}", "", "[device]", f"profile = {text(self.profile)}",
+                f"set = {array(list(self.overrides))}", "", "[workload]",
+                f"requests = {text(requests)}", ""]
+
+    def ending(self, factor: str, measures: tuple[Measure, ...], choice: str,
+               found: list[str]) -> list[str]:
+        """What follows the factors: a level of `factor` is chosen, with one more line about the
+        choice, and with sentences behind it.  The rate comes first among the measures, the wear
+        second, and what says how steady the device was last; it is not drawn."""
+        lines = [*measure_lines(measures, "log"), *_say_text(self.note), "", "[[conclusion]]",
+                 'say = "choose"', 'measure = "rate"', f"wear = {text(measures[1][0])}",
+                 'steady = "renewed"', f"factor = {text(factor)}", f'threshold = "{THRESHOLD}"',
+                 choice]
+        for sentence in found:
+            lines += _say_text(sentence)
+        for measure in measures[:-1]:
+            lines += ["", "[[figure]]", 'kind = "scores"', f"measure = {text(measure[0])}",
+                      f"x = {text(factor)}"]
+        return lines
+
+
+def _say_text(sentence: str) -> list[str]:
+    return ["", "[[conclusion]]", 'say = "text"', f"text = {text(sentence)}"] if sentence else []
 
 
 @dataclass(frozen=True)
@@ -246,28 +269,17 @@ def advise_text(d: Device, workloads: list[str]) -> str:
     patterns = [name for name in workloads if name in WORKLOADS]
     tried = candidates(d)
     lines = [
-        'name = "advise"', f"title = {text(f'How should {d.profile} be partitioned?')}",
-        f"question = {text(_QUESTION)}", f"notes = {text(_NOTES)}", "", "[device]",
-        f"profile = {text(d.profile)}", f"set = {array(list(d.overrides))}", "",
-        "[workload]", 'requests = "{run}"', "",
+        *d.beginning("advise", f"How should {d.profile} be partitioned?", _QUESTION, _NOTES,
+                     "{run}"),
         "[factors.layout]", 'label = "layout"', "[factors.layout.levels]",
         *(_level(d, c) for c in tried), "",
         "[factors.workload]", 'label = "workload"', 'noun = "{}"', "[factors.workload.levels]"]
     amounts = _amounts(d)
     lines += [f"{text(name.replace('-', ' '))} = {{run = {text(WORKLOADS[name] % amounts)}}}"
               for name in patterns]
-    for name, value, label, unit, better in (*MEASURES[:2], _ERASES, RENEWED):
-        lines += ["", f"[measure.{name}]", f"value = {text(value)}", f"label = {text(label)}",
-                  f"unit = {text(unit)}", f"better = {text(better)}", 'scale = "log"']
-    lines += d.conclusion()
-    lines += ["", "[[conclusion]]", 'say = "choose"', 'measure = "rate"', 'wear = "waf"',
-              'steady = "renewed"', 'factor = "layout"', f'threshold = "{THRESHOLD}"',
-              f"against = {text(tried[-1].label)}", "",
-              "[[conclusion]]",
-              'say = "text"',
-              f"text = {text('Without a filesystem, by flashemu align: ' + d.finding)}"]
-    for measure in ("rate", "waf", "erases"):
-        lines += ["", "[[figure]]", 'kind = "scores"', f'measure = "{measure}"', 'x = "layout"']
+    lines += d.ending("layout", (*MEASURES[:2], _ERASES, RENEWED),
+                      f"against = {text(tried[-1].label)}",
+                      ["Without a filesystem, by flashemu align: " + d.finding])
     return "\n".join(lines) + "\n"
 
 

@@ -135,8 +135,8 @@ def fit(arguments: argparse.Namespace) -> int:
                          str(page)]))
     if not found.good:
         print(f"flashemu-lab: {arguments.measurement}: no profile comes near: "
-              f"{outcome.sentence(found)}" + ("" if kept else f"; {output} is not written "
-                                             "(--anyway writes it)")
+              f"{fit_result.sentence(found)}" + ("" if kept else f"; {output} is not written "
+                                                 "(--anyway writes it)")
               + (_NEW if m.made_by.startswith(session.MADE_BY) else ""), file=sys.stderr)
     return 0 if found.good else 1
 
@@ -219,8 +219,8 @@ def profile_for_advice(path: Path, arguments: argparse.Namespace) -> str:
     m, found = fit_measurement(tool, path, arguments, 1)
     if not found.good:
         raise LabError(f"{path}: no profile comes near, so advice would be about another device: "
-                       f"{_outcome(found).sentence(found)}", 1)
+                       f"{fit_result.sentence(found)}", 1)
     outputs.write_profile(output, f"{mark}\n" + _outcome(found).profile(
         found, m, path.name, made_by))
-    print(f"flashemu-lab: {output}: fitted, {_outcome(found).sentence(found)}", file=sys.stderr)
+    print(f"flashemu-lab: {output}: fitted, {fit_result.sentence(found)}", file=sys.stderr)
     return str(output) if "/" in str(output) else f"./{output}"

@@ -520,31 +520,24 @@ def _add_fit_options(command: argparse.ArgumentParser) -> None:
 
 
 def _add_fit(add: Add) -> None:
-    c = add("fit", "make a profile from a measurement")
-    c.add_argument("measurement", metavar="MY.json", type=Path,
-                   help="a measurement, from import or probe")
-    c.add_argument("-o", "--output", metavar="MY.ini", type=Path, required=True,
-                   help="the profile; the page MY.html says how near it comes")
-    _add_fit_options(c)
-    c.add_argument("--anyway", action="store_true",
-                   help="write the profile even if it does not come near, or if the measurement "
-                   "has too few figures")
-    _add_search_options(c)
+    _add_search(add("fit", "make a profile from a measurement"), "MY",
+                "write the profile even if it does not come near, or if the measurement has too "
+                "few figures")
     c = add("refine", "bring the numbers of a profile nearer to a measurement")
     c.add_argument("profile", metavar="PROFILE",
                    help="the name of a shipped profile, or a file that ends in .ini")
-    c.add_argument("measurement", metavar="MY.json", type=Path,
-                   help="a measurement, from import or probe")
-    c.add_argument("-o", "--output", metavar="NEW.ini", type=Path, required=True,
-                   help="the profile; the page NEW.html says how near it comes")
-    _add_fit_options(c)
-    c.add_argument("--anyway", action="store_true",
-                   help="even if the measurement has too few figures")
-    _add_search_options(c)
+    _add_search(c, "NEW", "even if the measurement has too few figures")
 
 
-def _add_search_options(command: argparse.ArgumentParser) -> None:
-    """Those of `fit` and `refine`, and of no other command."""
+def _add_search(command: argparse.ArgumentParser, output: str, anyway: str) -> None:
+    """What `fit` and `refine` have, and no other command: the measurement, the profile that they
+    write, and how they search."""
+    command.add_argument("measurement", metavar="MY.json", type=Path,
+                         help="a measurement, from import or probe")
+    command.add_argument("-o", "--output", metavar=f"{output}.ini", type=Path, required=True,
+                         help=f"the profile; the page {output}.html says how near it comes")
+    _add_fit_options(command)
+    command.add_argument("--anyway", action="store_true", help=anyway)
     command.add_argument("--seed", metavar="N", type=number(0, 2**32 - 1), default=1,
                          help="of the search (1)")
     command.add_argument("--jobs", metavar="N", type=number(1, 1024), default=os.cpu_count() or 1,

@@ -9,13 +9,16 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Iterable
 
 from ..core.errors import LabError
 
 _KEY = re.compile(r"([a-z]+\.[A-Za-z_]+)=(.*)", re.DOTALL)
 
-# What a sweep measures: name, expression, label, unit, which is better.
-MEASURES = (
+# Name, expression, label, unit, which is better.
+Measure = tuple[str, str, str, str, str]
+# What a sweep measures.
+MEASURES: tuple[Measure, ...] = (
     ("rate", "(host.read.bytes + host.write.bytes) / elapsed_ns * 1000", "rate", "MB/s", "more"),
     ("waf", "ftl.waf", "write amplification", "", "less"),
     ("erases", "nand.block_erases", "erased blocks", "", "less"),
@@ -30,6 +33,16 @@ def text(value: str) -> str:
 def array(values: list[str]) -> str:
     """An array of texts in TOML."""
     return "[" + ", ".join(text(v) for v in values) + "]"
+
+
+def measure_lines(rows: Iterable[Measure], scale: str = "") -> list[str]:
+    """Lines of TOML that measure what each row names, as in MEASURES."""
+    lines = []
+    for name, value, label, unit, better in rows:
+        lines += ["", f"[measure.{name}]", f"value = {text(value)}", f"label = {text(label)}",
+                  f"unit = {text(unit)}", f"better = {text(better)}",
+                  *([f"scale = {text(scale)}"] if scale else [])]
+    return lines
 
 
 def sweep_text(profiles: str, operands: list[str], warmup: str, depth: int, seeds: str,
@@ -97,8 +110,4 @@ def _measures(measures: list[str]) -> list[str]:
                 raise LabError(f"--measure {word}: expected NAME=EXPRESSION, such as "
                                "slow=latency_ns.write.p99/1000000")
             rows.append((name, value, name, "", ""))
-    lines = []
-    for name, value, label, unit, better in rows:
-        lines += ["", f"[measure.{name}]", f"value = {text(value)}", f"label = {text(label)}",
-                  f"unit = {text(unit)}", f"better = {text(better)}"]
-    return lines
+    return measure_lines(rows)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import fields
+from itertools import count
 from typing import Callable, Mapping, Sequence
 
 from markupsafe import Markup
@@ -231,21 +232,24 @@ def _shown(member: str, value: int) -> str:
 
 
 def _fidelity(f: Fitted, m: Measurement) -> list[str]:
-    rows: list[str] = []
-    for p, error in zip(m.points, f.errors):
+    def procedure(p: Point) -> str:
         how = dict(p.parameters)
-        if p.procedure in _ROWS and not how.get("offset") and error is not None:
-            rows.append(figure_row(f"{p.procedure}.{len(rows) + 1}", f"{p.procedure} bs={how['bs']}"
-                                   f" size={how['size']}", p, error, (10, 0.09)))
-    return rows
+        return f"{p.procedure} bs={how['bs']} size={how['size']}" \
+            if p.procedure in _ROWS and not how.get("offset") else ""
+    numbers = count(1)
+    return figure_rows(f, m, procedure, lambda text: f"{text.split()[0]}.{next(numbers)}",
+                       (10, 0.09))
 
 
-def figure_row(name: str, procedure: str, p: Point, error: float, most: tuple[int, float]) -> str:
-    """A row of [fidelity] with this tolerance in percent; an error beyond the other number is
-    told."""
-    return f"{name} = {procedure} | {p.value / 1e6:.6g} MB/s | {most[0]}%" + (
+def figure_rows(f: Judged, m: Measurement, procedure: Callable[[Point], str],
+                name: Callable[[str], str], most: tuple[int, float]) -> list[str]:
+    """The rows of [fidelity] of the points that have a procedure, with this tolerance in percent;
+    an error beyond the other number is told."""
+    return [f"{name(text)} = {text} | {p.value / 1e6:.6g} MB/s | {most[0]}%" + (
         f" | {percent_text(error)} off when the profile was fitted: the other figures speak "
         "against it" if abs(error) > most[1] else "")
+        for p, error in zip(m.points, f.errors)
+        if error is not None and (text := procedure(p))]
 
 
 def _member(key: str) -> str:
@@ -273,8 +277,11 @@ def sentence(f: Judged) -> str:
     return errors_text(f.all) + "".join(f"; worst at {off_text(k)}" for k in worst)
 
 
-def near_text(f: Judged) -> str:
-    """The verdict on a good profile, in a sentence."""
+def verdict(f: Judged, failed: str) -> str:
+    """Whether the profile comes near, in a sentence; `failed` says what it means if not."""
+    if not f.good:
+        return (f"{failed}: {sentence(f)}, where at most {100 * GOOD_MEDIAN:.0f} % and at least "
+                f"{100 * GOOD_SHARE:.0f} % would be good.")
     every = f.kinds
     missed = [k for k in every if far(k)]
     if not missed:
@@ -283,6 +290,15 @@ def near_text(f: Judged) -> str:
     return (f"The profile comes near for {len(every) - len(missed)} of {len(every)} kinds of "
             f"request, but not for {'; '.join(map(off_text, missed[:_MOST_FAR]))}{more} "
             f"({errors_text(f.all)}).")
+
+
+def certainty(f: Judged, found: str, times: Sequence[str]) -> list[str]:
+    """What is predicted of what was left out, where the profile was `found` without it, and which
+    of these times the data do not tell."""
+    unknown = [key for key in times if f.intervals.get(key) is None]
+    return [f"{found} without {name}, the profile predicts what was left out with {errors_text(e)}."
+            for name, e in f.held] + (
+        [f"Not identifiable from these data: {listed(unknown)}."] if unknown else [])
 
 
 def worst_line(f: Judged) -> list[str]:
@@ -323,17 +339,10 @@ def _left_open(f: Fitted, m: Measurement) -> list[str]:
 def sentences(f: Fitted, m: Measurement) -> list[str]:
     """What came out, the verdict first; in front of it what nobody has measured."""
     told = _left_open(f, m)
-    told += [near_text(f) if f.good else
-            f"The model cannot do what this device did: {sentence(f)}, where at most "
-            f"{100 * GOOD_MEDIAN:.0f} % and at least {100 * GOOD_SHARE:.0f} % would be good.",
-            structure_text(f.structure, lambda key: bool(untold(f, m, key)))]
+    told += [verdict(f, "The model cannot do what this device did"),
+             structure_text(f.structure, lambda key: bool(untold(f, m, key)))]
     told += by_conversation(f)
-    told += [f"Fitted again without {name}, the profile predicts what was left out with "
-             f"{errors_text(e)}."
-             for name, e in f.held]
-    unknown = [t.key for t in times_of(f.structure) if f.intervals.get(t.key) is None]
-    if unknown:
-        told.append(f"Not identifiable from these data: {listed(unknown)}.")
+    told += certainty(f, "Fitted again", [t.key for t in times_of(f.structure)])
     told += [f"The model cannot do this: {text}." for text in misses(f, m)]
     return told + missing(m)
 

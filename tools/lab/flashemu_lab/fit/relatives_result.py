@@ -13,9 +13,8 @@ from ..core.text import listed
 from ..measurement.schema import Measurement, Point
 from ..probe import next_step
 from ..report import html
-from .fit_result import (by_kind, errors_text, figure_row, json_text, near_text, page_text,
-                         percent_text, profile_text, sentence, table, test_name)
-from .fitting import GOOD_MEDIAN, GOOD_SHARE
+from .fit_result import (by_kind, certainty, figure_rows, json_text, page_text, percent_text,
+                         profile_text, table, test_name, verdict)
 from .refining import size_text
 from .relatives import Related, applies
 
@@ -118,13 +117,8 @@ def _row(procedure: str, taken: set[str]) -> str:
 
 
 def _fidelity(r: Related, m: Measurement) -> list[str]:
-    rows: list[str] = []
     taken: set[str] = set()
-    for p, error in zip(m.points, r.errors):
-        procedure = _procedure(p)
-        if procedure and error is not None:
-            rows.append(figure_row(_row(procedure, taken), procedure, p, error, (15, 0.12)))
-    return rows
+    return figure_rows(r, m, _procedure, lambda text: _row(text, taken), (15, 0.12))
 
 
 # --- in words ---
@@ -133,10 +127,7 @@ def sentences(r: Related, m: Measurement) -> list[str]:
     """What came out, the verdict first."""
     cards = "card of today" if applies(m) else "device"
     told = taken_texts(r, m)
-    told += [near_text(r) if r.good else
-            f"No shipped {cards}, with other numbers, does what this one did: {sentence(r)}, "
-            f"where at most {100 * GOOD_MEDIAN:.0f} % and at least {100 * GOOD_SHARE:.0f} % would "
-            "be good."]
+    told.append(verdict(r, f"No shipped {cards}, with other numbers, does what this one did"))
     moved = [key for key, value in r.keys().items()
              if key in r.relative and r.relative[key] != value]
     told.append(f"The search began at {r.card.relative}, and {len(moved)} of its numbers have "
@@ -145,12 +136,8 @@ def sentences(r: Related, m: Measurement) -> list[str]:
         told.append("What is left out, a quarter of the figures at a time, decides how much may "
                     "change: " + listed([f"{_CHOICES[what]} misses it by {100 * error:.1f} %"
                                          for what, error in r.rivals.items()]) + ".")
-    told += [f"Found by a smaller search without {name}, the profile predicts what was left out "
-             f"with {errors_text(e)}."
-             for name, e in r.held]
-    unknown = [t.key for t in r.card.times if r.intervals.get(t.key) is None and t.key in r.keys()]
-    if unknown:
-        told.append(f"Not identifiable from these data: {listed(unknown)}.")
+    told += certainty(r, "Found by a smaller search",
+                      [t.key for t in r.card.times if t.key in r.keys()])
     return told + misses(r, m)
 
 
