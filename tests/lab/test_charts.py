@@ -12,7 +12,7 @@ from flashemu_script import run
 
 from flashemu_lab.core import streams
 from flashemu_lab.core.units import NARROW_SPACE, in_bytes, number, quantity, whole
-from flashemu_lab.experiment.agreement import ranges
+from flashemu_lab.experiment.ensemble.agreement import ranges
 from flashemu_lab.experiment.spec import parse
 from flashemu_lab.experiment.table import Row, Table
 from flashemu_lab.report import charts, figures, svg

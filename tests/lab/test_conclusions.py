@@ -13,9 +13,10 @@ from flashemu_script import run
 
 from flashemu_lab.core import streams
 from flashemu_lab.core.errors import LabError
-from flashemu_lab.experiment import agreement, choice, conclusion, decision, host_time
-from flashemu_lab.experiment import replay_accuracy, sweep, trials
-from flashemu_lab.experiment.agreement import Agreement
+from flashemu_lab.experiment import choice, conclusion, host_time
+from flashemu_lab.experiment import replay_accuracy, sweep
+from flashemu_lab.experiment.ensemble import agreement, decision, trials
+from flashemu_lab.experiment.ensemble.agreement import Agreement
 from flashemu_lab.experiment.effects import analyse, contributions
 from flashemu_lab.experiment.evidence import Judged, Trial
 from flashemu_lab.experiment.replay_accuracy import Sample

@@ -9,11 +9,11 @@ from flashemu_lab_bench import FLASHEMU, good, good_json, read, write
 from flashemu_script import ended, run
 
 from flashemu_lab.core.json_text import record
-from flashemu_lab.experiment import trials
+from flashemu_lab.experiment.ensemble import trials
 from flashemu_lab.recording import recordings
-from flashemu_lab.experiment.decision import decide, decisive, weighty
+from flashemu_lab.experiment.ensemble.decision import decide, decisive, weighty
 from flashemu_lab.experiment.evidence import Evidence, Judged, Trial
-from flashemu_lab.experiment.agreement import Agreement
+from flashemu_lab.experiment.ensemble.agreement import Agreement
 from flashemu_lab.experiment.table import from_json
 from flashemu_lab.runs.program import Tool
 

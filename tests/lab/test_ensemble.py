@@ -10,14 +10,14 @@ from pathlib import Path
 from flashemu_lab_bench import FLASHEMU, SMALL, bad, good, good_json, read, stored, write
 from flashemu_script import ended, run
 
-from flashemu_lab.experiment import parameter_sets
+from flashemu_lab.experiment.ensemble import parameter_sets
 from flashemu_lab.experiment.conclusion import conclusion
-from flashemu_lab.experiment.parameter_sets import Basis, Check, basis, draw, missed
+from flashemu_lab.experiment.ensemble.parameter_sets import Basis, Check, basis, draw, missed
 from flashemu_lab.core.errors import LabError
 from flashemu_lab.experiment.evidence import Judged
 from flashemu_lab.runs.expression import parse_profile
 from flashemu_lab.experiment.spec import parse
-from flashemu_lab.experiment.agreement import ranges, split
+from flashemu_lab.experiment.ensemble.agreement import ranges, split
 from flashemu_lab.runs.store import Store
 from flashemu_lab.experiment.table import Row, Table
 from flashemu_lab.runs.program import Tool

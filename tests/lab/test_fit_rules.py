@@ -12,7 +12,7 @@ from flashemu_script import run
 
 from flashemu_lab.cli import fit as cli_fit
 from flashemu_lab.core.units import quantity
-from flashemu_lab.experiment import parameter_sets
+from flashemu_lab.experiment.ensemble import parameter_sets
 from flashemu_lab.fit import curves, fit_result, fitting, model, refining, rows_in_order, rules
 from flashemu_lab.measurement.schema import Measurement, make_point
 from flashemu_lab.fit.model import Structure, exchanged, paged, times_of

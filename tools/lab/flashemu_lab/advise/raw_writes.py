@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from ..core.errors import LabError
 from ..core.text import allowed
 from ..core.units import quantity
-from ..experiment.agreement import split
+from ..experiment.ensemble.agreement import split
 from ..experiment.choice import choose
 from ..experiment.sweep import MEASURES, Measure, array, measure_lines, text
 from ..experiment.table import Table

@@ -16,8 +16,9 @@ from ..core.errors import LabError
 from ..core.files import write_whole
 from ..core.progress import Note, Progress
 from ..crash import results
-from ..experiment import host_time, parameter_sets, shipped, trials
+from ..experiment import host_time, shipped
 from ..experiment.conclusion import agreements, result
+from ..experiment.ensemble import parameter_sets, trials
 from ..experiment.evidence import Evidence, Judged, Trial
 from ..experiment.plan import plan
 from ..experiment.spec import Experiment, load, parse

@@ -13,7 +13,7 @@ from typing import Sequence
 from ..advise import filesystems
 from ..advise.workloads import ABOUT, WORKLOADS
 from ..core.units import alike
-from ..experiment.agreement import Ranges, ranges, split
+from ..experiment.ensemble.agreement import Ranges, ranges, split
 from ..experiment.choice import paste
 from ..experiment.conclusion import conclusion
 from ..experiment.replay_accuracy import Sample, percent

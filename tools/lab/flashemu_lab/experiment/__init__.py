@@ -14,12 +14,9 @@
     evidence         what is known about the sets of an ensemble
     table            an experiment with its results; CSV and JSON
     json_schema      results.json as JSON Schema, for other programs
+    sweep            the experiment of a command line
+    ensemble         whether a conclusion holds although much about the device was guessed
     choice           which level comes out best, and what the others cost
     step_path        what each factor adds on the way from one combination to another
-    agreement        what an ensemble says
-    decision         which measurement would decide about a claim
     conclusion       sentences that are computed from a table
-    sweep            the experiment of a command line
-    trials           measurements that somebody could make on the real device
-    parameter_sets   sets of parameters that fit the published figures: an ensemble
 """

@@ -20,9 +20,9 @@ from typing import Callable, Iterator
 from ..core.text import counted, listed
 from ..core.units import alike, measured, number, quantity
 from ..recording.recipes import spelled
-from .agreement import Agreement, Claim, agreement, split
+from .ensemble.agreement import Agreement, Claim, agreement, split
 from .choice import Choice, cells, choose, costs, least_margin, percent
-from .decision import Decision, decide, decisive, weighty
+from .ensemble.decision import Decision, decide, decisive, weighty
 from .effects import Effect, analyse
 from .nouns import agreeing, called, combination, instead, noun, nouns, several, the
 from .ratio_words import SAME, step

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Iterable
 
 from ..core.units import alike, number
-from ..experiment.agreement import Ranges, ranges, split
+from ..experiment.ensemble.agreement import Ranges, ranges, split
 from ..experiment.choice import choose, ratios, worst
 from ..experiment.conclusion import effect_name, shares, with_unit
 from ..experiment.spec import Experiment, Factor, Figure, Measure

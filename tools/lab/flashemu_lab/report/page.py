@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from ..core.text import listed
 from ..core.units import alike, number
-from ..experiment.agreement import split
+from ..experiment.ensemble.agreement import split
 from ..experiment.choice import paste
 from ..experiment.conclusion import conclusion, decisions
 from ..experiment.spec import Experiment

@@ -22,11 +22,11 @@ from dataclasses import dataclass
 import numpy
 from numpy.typing import NDArray
 
-from ..core.text import listed
-from ..core.units import number
-from ..runs.run import Json
+from ...core.text import listed
+from ...core.units import number
+from ...runs.run import Json
 from .agreement import Agreement
-from .evidence import Judged, Trial
+from ..evidence import Judged, Trial
 
 # The relative error of a measurement.
 ERROR = 0.02

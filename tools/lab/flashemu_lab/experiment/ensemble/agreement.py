@@ -13,9 +13,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Callable, Iterable, Sequence
 
-from ..core.units import alike
-from .spec import ENSEMBLE
-from .table import Table
+from ...core.units import alike
+from ..spec import ENSEMBLE
+from ..table import Table
 
 # The least and the largest value by the levels of a row.
 Ranges = dict[tuple[str, ...], tuple[float, float]]

@@ -33,17 +33,17 @@ from dataclasses import asdict, dataclass, replace
 from decimal import Decimal
 from typing import Iterable
 
-from ..core.errors import LabError
-from ..core.files import write_whole
-from ..runs.expression import evaluate, parse_profile
-from ..runs.local import LocalEngine, execute
-from ..runs.program import Tool
-from ..runs.run import Json, Run, Source
-from ..runs.store import Store
-from .evidence import Judged
-from .plan import profiles
-from .spec import ENSEMBLE, Experiment
-from .sweep import text
+from ...core.errors import LabError
+from ...core.files import write_whole
+from ...runs.expression import evaluate, parse_profile
+from ...runs.local import LocalEngine, execute
+from ...runs.program import Tool
+from ...runs.run import Json, Run, Source
+from ...runs.store import Store
+from ..evidence import Judged
+from ..plan import profiles
+from ..spec import ENSEMBLE, Experiment
+from ..sweep import text
 
 SHIPPED = "as shipped"
 # How many draws there may be for each set that is wanted.

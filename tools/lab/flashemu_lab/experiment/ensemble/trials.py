@@ -13,17 +13,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Callable
 
-from ..core.errors import LabError
-from ..core.units import quantity
-from ..recording import recordings
-from ..runs.expression import evaluate, longest_command, parse_profile
-from ..runs.local import Engine, execute
-from ..runs.program import Tool
-from ..runs.run import Run, Source
-from ..runs.store import Store
-from .evidence import Trial
-from .plan import profiles, settings_of
-from .spec import ENSEMBLE, Experiment
+from ...core.errors import LabError
+from ...core.units import quantity
+from ...recording import recordings
+from ...runs.expression import evaluate, longest_command, parse_profile
+from ...runs.local import Engine, execute
+from ...runs.program import Tool
+from ...runs.run import Run, Source
+from ...runs.store import Store
+from ..evidence import Trial
+from ..plan import profiles, settings_of
+from ..spec import ENSEMBLE, Experiment
 
 # Told after each run: how many are done, and of how many.
 Tell = Callable[[int, int], None]
