@@ -5,7 +5,7 @@
  * The width decides whether a copy is waited for.  A store leaves the processor through a queue of
  * some sixty entries.  A page of 4 KiB is 256 stores of 16 bytes: most of the copy is over when the
  * last one has found a place there.  It is 64 stores of 64 bytes, which wait in the queue while the
- * processor goes on with what the caller does next.  A whole line also needs no gathering on its
+ * processor goes on with what the caller does next.  A whole line also is not put together on its
  * way (docs/SPEED.md has the figures).
  */
 #include "base/copy.h"

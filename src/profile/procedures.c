@@ -225,7 +225,7 @@ const struct fe_procedure fe_procedures[] = {
     {"iozone-rand-write", "iozone", ON_MODEL, false, NULL,
      "the same file written in random order, with fsync in the time", IOZONE_ARGS},
     {"dd-fsync", "dd", ON_MODEL, false, NULL,
-     "dd bs=8k count=50k conv=fsync: a file of 410 MB, as the kernel gathers it, with the fsync; "
+     "dd bs=8k count=50k conv=fsync: a file of 410 MB, as the kernel joins it, with the fsync; "
      "start is the time before the kernel begins to write", DD_ARGS},
 
     {"read-ddr50", "dd", ON_MODEL, false, DDR50,

@@ -296,7 +296,7 @@ def test_mutated_logs():
         assert len(found.skipped) <= found.lines
         most = max(most, len(found.points))
         if found.points:
-            whole = schema.Measurement(schema.gather(list(found.points)))
+            whole = schema.Measurement(schema.by_parameters(list(found.points)))
             assert schema.parse(schema.to_json(whole), "x") == whole
     assert most > 50
 

@@ -125,7 +125,7 @@ def test_equal_points_are_one():
     """With all values in their order, in the place of the first one."""
     a, b = (lambda *v: make_point("hdparm-t", [*v], direct=False)), \
         (lambda *v: make_point("hdparm-t", [*v], direct=True))
-    found = schema.gather([a(3.0), b(5.0), a(1.0, 2.0), b(4.0)])
+    found = schema.by_parameters([a(3.0), b(5.0), a(1.0, 2.0), b(4.0)])
     assert [(dict(p.parameters)["direct"], p.values, p.value) for p in found] == \
         [(False, (3.0, 1.0, 2.0), 2.0), (True, (5.0, 4.0), 4.5)]
 

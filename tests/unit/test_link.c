@@ -171,8 +171,8 @@ static void test_link_writes_occupy_the_wire_longer(void **state)
     }
 }
 
-/* It rests when no command is in a slot and nothing is on the wire. */
-static void test_link_rests_when_all_has_ended(void **state)
+/* It is idle when no command is in a slot and nothing is on the wire. */
+static void test_link_is_idle_when_all_has_ended(void **state)
 {
     (void)state;
     struct fe_link l = make(1000000000, 100, 2);
@@ -192,7 +192,7 @@ static void test_link_rests_when_all_has_ended(void **state)
     assert_true(fe_link_is_idle(&l, 6100));
 }
 
-/* After a hold no command starts before its time, and it rests from then on, even if commands that
+/* After a hold no command starts before its time, and it is idle from then on, even if commands that
  * have been given up would have ended later. */
 static void test_link_holds_until_a_time(void **state)
 {
@@ -398,7 +398,7 @@ int main(void)
         cmocka_unit_test(test_link_deepest_queue_takes_every_slot_once),
         cmocka_unit_test(test_link_tasks_occupy_the_wire),
         cmocka_unit_test(test_link_writes_occupy_the_wire_longer),
-        cmocka_unit_test(test_link_rests_when_all_has_ended),
+        cmocka_unit_test(test_link_is_idle_when_all_has_ended),
         cmocka_unit_test(test_link_holds_until_a_time),
         cmocka_unit_test(test_link_takes_new_delays),
         cmocka_unit_test(test_link_without_its_queue_has_one_slot),

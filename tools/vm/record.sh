@@ -197,16 +197,16 @@ fio_file() {
 }
 
 # work_database MIB COUNT: overwrites COUNT pages of 4 KiB at random in a file, each with fsync.  A
-# rest stands in front of each overwrite: a filesystem's threads go on when fsync has returned, and
+# pause stands in front of each overwrite: a filesystem's threads go on when fsync has returned, and
 # without it the speed of this machine decides whether they are done when the next page comes.
 # (The thinktime of fio stands behind a write, in front of its fsync.)
 work_database() {
-    local page rest
+    local page pause
     dd if=/dev/zero of="$MNT"/file bs=1M count="$1" conv=fsync status=none
     phase before $(($1 << 20))
     exec 8<> <(:) 9<>"$MNT"/file # 9 keeps the file open, as a database does
     while read -r page; do
-        read -rt 0.02 -u 8 rest || :
+        read -rt 0.02 -u 8 pause || :
         dd if=/dev/zero of="$MNT"/file bs=4k count=1 seek="$page" conv=notrunc,fsync status=none
     done < <(awk -v pages=$(($1 * 256)) -v count="$2" 'BEGIN { srand(1)
         for (; count > 0; count--) print int(rand() * pages) }')
@@ -249,7 +249,7 @@ work_lines() {
     phase write $(($1 * 200))
 }
 
-# readings COUNT [SECONDS]: SQL for so many commits with the readings of five sensors each, and a rest
+# readings COUNT [SECONDS]: SQL for so many commits with the readings of five sensors each, and a pause
 # behind each.
 readings() {
     local i n row rows

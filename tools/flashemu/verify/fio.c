@@ -128,7 +128,7 @@ int verify_iozone(struct verify_run *run, struct fe_err *err)
     return run_tests(run, tests, N_TESTS(tests), err);
 }
 
-/* The kernel gathers what dd writes into requests of the largest size, and has the next one ready
+/* The kernel joins what dd writes into requests of the largest size, and has the next one ready
  * when one completes.  dd's block size therefore does not matter.  It begins some time after dd. */
 int verify_dd(struct verify_run *run, struct fe_err *err)
 {

@@ -8,7 +8,7 @@
  * fio and iozone work on a file, which is assumed to lie in one piece at the device's start, as for
  * the procedures of the same names (fio.c).  What they send past the page cache is the same load as
  * that of any other benchmark.  So is what is synced behind each write: the page cache has nothing
- * to gather.
+ * to join.
  */
 #include "verify/against/take.h"
 

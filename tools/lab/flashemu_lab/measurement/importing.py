@@ -29,7 +29,7 @@ from .readers.hdtune import HdTuneReader
 from .readers.iozone import IozoneReader
 from .reader import Document, LeftOut, Line, Reader, Sink
 from .readers.refused import RefusedReader
-from .schema import MOST_BYTES, Measurement, PROCEDURES, Point, Source, gather, make_point
+from .schema import MOST_BYTES, Measurement, PROCEDURES, Point, Source, by_parameters, make_point
 from .tables import read_table
 
 # What is printed about skipped lines.
@@ -144,7 +144,8 @@ def with_queue(log: Log, queue: bool) -> Log:
 def join(logs: list[Log], made_by: str, name: str = "", capacity: int = 0, state: str = "",
          host: str = "") -> Measurement:
     """One measurement of one device; what the user says goes before what the files say."""
-    points = gather([replace(p, source=i) for i, log in enumerate(logs) for p in log.points])
+    points = by_parameters([replace(p, source=i) for i, log in enumerate(logs)
+                            for p in log.points])
     cards = {log.card for log in logs if log.card}
     sizes = {log.capacity for log in logs if log.capacity}
     _alike(cards, name, "--name")

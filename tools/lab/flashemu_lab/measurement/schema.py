@@ -202,7 +202,7 @@ def each(points: Iterable[Point], *procedures: str,
                 yield how, p.value
 
 
-def gather(points: list[Point]) -> tuple[Point, ...]:
+def by_parameters(points: list[Point]) -> tuple[Point, ...]:
     """The points with the values of equal ones together, in the order of the first ones."""
     found: dict[tuple[str, tuple[tuple[str, Scalar], ...]], Point] = {}
     for p in points:

@@ -224,7 +224,7 @@ def earlier(path: Path, target: Target, clock: Clock) -> Found:
 def to_measurement(found: Found, target: Target, made_by: str, name: str, state: str,
                    host: str) -> Measurement:
     """The file's content."""
-    return Measurement(schema.gather(found.points), name, target.capacity, state,
+    return Measurement(schema.by_parameters(found.points), name, target.capacity, state,
                        host or target.host, made_by)
 
 

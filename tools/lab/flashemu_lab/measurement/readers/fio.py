@@ -2,7 +2,7 @@
 """fio, in all forms in which it prints what it has measured.
 
 One call may print several of them (--output-format=normal,json), and people paste a log twice.  So
-the results are gathered, and each call counts once: the JSON says most, then the normal output.
+the results are collected, and each call counts once: the JSON says most, then the normal output.
 """
 
 from __future__ import annotations

@@ -191,7 +191,7 @@ def _refuse(o: _Options) -> None:
              "latency_target": "0", "zonemode": "none", "sync_file_range": "0", "nrfiles": "1",
              "unified_rw_reporting": "0", "percentage_random": "100", "read_iolog": "",
              "write_barrier": "", "flow": "0", "rw_sequencer": "sequential"}
-    why = {"thinktime": "rests between requests", "verify": "reads back what was written",
+    why = {"thinktime": "waits between requests", "verify": "reads back what was written",
            "nrfiles": "is of several files", "unified_rw_reporting": "mixes reads and writes",
            "latency_target": "changes the depth while it runs",
            "zonemode": "leaves out parts of the region",

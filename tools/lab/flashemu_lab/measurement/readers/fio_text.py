@@ -84,7 +84,7 @@ class _Open:
 
 
 class TextParser:
-    """Gathers the sections of one call after the other."""
+    """Takes the sections of one call after the other."""
 
     def __init__(self) -> None:
         self.runs: list[Run] = []
