@@ -162,6 +162,10 @@ bool fe_device_lost_power(const struct fe_device *dev, uint64_t n_cuts,
  * power cut. */
 uint64_t fe_device_now(const struct fe_device *dev);
 
+/* When all that the device has begun so far has ended, idle work included, if that is later than its
+ * clock. */
+uint64_t fe_device_busy_until(const struct fe_device *dev);
+
 /* O(blocks), because of the wear. */
 void fe_device_get_stats(const struct fe_device *dev, struct fe_stats *ret);
 void fe_device_get_tally(const struct fe_device *dev, struct fe_tally *ret); /* O(1) */

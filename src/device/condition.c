@@ -47,6 +47,11 @@ uint64_t fe_device_now(const struct fe_device *dev)
     return fe_min_u64(dev->now_ns, dev->power.cut_ns);
 }
 
+uint64_t fe_device_busy_until(const struct fe_device *dev)
+{
+    return fe_min_u64(fe_max_u64(dev->now_ns, dev->busy_until_ns), dev->power.cut_ns);
+}
+
 /* busy_ns counts each instant once, however many requests are in progress.  So only the part after
  * busy_until_ns is added; this is right because requests come in the order of arrival. */
 void fe_device_works(struct fe_device *dev, uint64_t from, uint64_t to)

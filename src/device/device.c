@@ -62,7 +62,7 @@ static bool idle_step(struct fe_device *dev)
 }
 
 /* Idle work in the gap from the end of all requests to now_ns.  A step that begins before now_ns
- * is finished.  The loop ends because busy_until_ns grows, or because there is nothing left to
+ * is finished, which the clock does not wait for: nobody hears of it.  The loop ends because busy_until_ns grows, or because there is nothing left to
  * do.  So a step that costs no time must bring its work closer to the end. */
 static void work_until(struct fe_device *dev, uint64_t now_ns)
 {
@@ -72,7 +72,7 @@ static void work_until(struct fe_device *dev, uint64_t now_ns)
         fe_sched_begin(&dev->sched, from);
         bool worked = idle_step(dev);
         fe_device_place(dev);
-        fe_device_busy(dev, from, fe_sched_end(&dev->sched));
+        fe_device_works(dev, from, fe_sched_end(&dev->sched));
         if (!worked)
             break;
     }

@@ -76,8 +76,8 @@ struct fe_device {
      * the cut does not happen.  The device of an image begins at the clock of the image. */
     uint64_t last_arrival_ns; /* arrivals never go back */
     uint64_t now_ns;          /* the latest arrival or completion */
-    uint64_t busy_until_ns;   /* everything accepted so far has ended; later than now_ns if pages
-                                 are written behind */
+    uint64_t busy_until_ns;   /* everything begun so far has ended; later than now_ns if pages are
+                                 written behind, or in a step of idle work */
 
     /* Statistics since the last reset.  The medium and the strategy never reset their counters, so
      * the device remembers what the counters were at the reset and subtracts. */

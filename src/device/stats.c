@@ -76,7 +76,7 @@ static void get_counters(const struct fe_device *dev, struct fe_stats *ret)
 
     ret->device_ns = fe_device_now(dev);
     ret->busy_ns = dev->busy_ns;
-    if (dev->busy_until_ns > ret->device_ns) /* written behind, or it will not happen: a cut */
+    if (dev->busy_until_ns > ret->device_ns) /* behind, idle work, or a cut prevents it */
         ret->busy_ns -= fe_min_u64(dev->busy_ns, dev->busy_until_ns - ret->device_ns);
     memcpy(ret->host, dev->host, sizeof ret->host);
     ret->nand.page_reads = n->page_reads - n0->page_reads;

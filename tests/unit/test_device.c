@@ -311,7 +311,9 @@ static void test_device_idle_time_writes_the_cache_out(void **state)
     assert_int_equal(busy, 3 * 12048);
     fe_device_idle(dev, 36144 + 202212 + 1); /* the second one begins 1 ns before */
     assert_int_equal(stats(dev).nand.page_programs, 2);
-    assert_int_equal(stats(dev).busy_ns, busy + 2 * 202212);
+    assert_int_equal(stats(dev).busy_ns, busy + 202212 + 1);
+    assert_int_equal(fe_device_now(dev), 238357);
+    assert_int_equal(fe_device_busy_until(dev), 36144 + 2 * 202212);
     struct fe_reply r = ft_device_submit(dev, FE_REQ_READ, 36144 + 202212 + 2, 8 * PAGE, PAGE, NULL,
                                          false);
     assert_int_equal(r.arrival_ns, 238358);
@@ -337,7 +339,29 @@ static void test_device_idle_steps_follow_each_other_on_two_dies(void **state)
         ft_device_submit(dev, FE_REQ_WRITE, 0, i * PAGE, PAGE, NULL, false);
     fe_device_idle(dev, 36144 + 202212 + 1);
     assert_int_equal(stats(dev).nand.page_programs, 2);
-    assert_int_equal(stats(dev).busy_ns, 36144 + 2 * 202212);
+    assert_int_equal(stats(dev).busy_ns, 36144 + 202212 + 1);
+    fe_device_destroy(dev);
+}
+
+/* A reset in the middle of a step of 202212 ns: what is left of it counts from then on, no instant is
+ * counted twice, and the clock stands still. */
+static void test_device_statistics_start_anew_in_an_idle_step(void **state)
+{
+    (void)state;
+    struct fe_profile p = ft_device_linked("page");
+    p.cache = (struct fe_cache_params){.size = 4 * PAGE, .volatile_ = true, .idle_flush = true};
+    struct fe_device *dev = ft_device_make(&p, false);
+    ft_device_submit(dev, FE_REQ_WRITE, 0, 0, PAGE, NULL, false);
+    fe_device_idle(dev, 12048 + 70000);
+    fe_device_reset_stats(dev);
+    assert_int_equal(stats(dev).busy_ns, 0);
+    assert_int_equal(stats(dev).device_ns, 82048);
+    assert_int_equal(fe_device_busy_until(dev), 214260);
+    fe_device_idle(dev, 12048 + 71000);
+    assert_int_equal(stats(dev).busy_ns, 1000);
+    fe_device_idle(dev, 5000000);
+    assert_int_equal(stats(dev).busy_ns, 202212 - 70000);
+    assert_int_equal(fe_device_busy_until(dev), 5000000);
     fe_device_destroy(dev);
 }
 
@@ -520,6 +544,7 @@ int main(void)
         cmocka_unit_test(test_device_cache_absorbs_and_flush_pays),
         cmocka_unit_test(test_device_idle_time_writes_the_cache_out),
         cmocka_unit_test(test_device_idle_steps_follow_each_other_on_two_dies),
+        cmocka_unit_test(test_device_statistics_start_anew_in_an_idle_step),
         cmocka_unit_test(test_device_used_part_is_written_before_time_0),
         cmocka_unit_test(test_device_delays_change_while_it_runs),
         cmocka_unit_test(test_device_delays_of_the_step_model_change_while_it_runs),

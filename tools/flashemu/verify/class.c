@@ -170,7 +170,7 @@ static int judge_random(struct fe_device *dev, const struct fe_profile *p, enum 
         .size = fe_min_u64(MIB(256), fe_device_capacity(dev)), .limit_ns = 10 * SECONDS};
     struct verify_done done;
 
-    fe_device_idle(dev, fe_device_now(dev) + SECONDS);
+    verify_pause(dev, SECONDS);
     int r = verify_load(dev, &load, &done, err);
     *ret = fe_muldiv(done.requests, SECONDS, fe_max_u64(done.ns, 1));
     return r;

@@ -37,7 +37,7 @@ static int run_tests(struct verify_run *run, const struct test *tests, size_t n,
         struct verify_load load = tests[i].load;
         struct verify_done done;
         load.seed = run->seed;
-        fe_device_idle(dev, fe_device_now(dev) + VERIFY_PAUSE_NS);
+        verify_pause(dev, VERIFY_PAUSE_NS);
         r = verify_load(dev, &load, &done, err);
         if (r < 0 || !tests[i].procedure)
             continue;

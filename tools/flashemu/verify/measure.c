@@ -96,6 +96,12 @@ int verify_request(struct fe_device *dev, enum fe_req_type type, uint64_t offset
     return r;
 }
 
+void verify_pause(struct fe_device *dev, uint64_t ns)
+{
+    fe_device_idle(dev, fe_device_now(dev) + ns);
+    fe_device_idle(dev, fe_device_busy_until(dev));
+}
+
 int verify_pattern(struct fe_device *dev, const char *spec, const struct fe_pattern_env *env,
                    verify_note *note, void *ctx, struct fe_err *err)
 {

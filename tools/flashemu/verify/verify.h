@@ -106,6 +106,11 @@ int verify_request(struct fe_device *dev, enum fe_req_type type, uint64_t offset
 int verify_request_at(struct fe_device *dev, enum fe_req_type type, uint64_t arrival_ns,
                       uint64_t offset, uint64_t len, uint64_t *ret_ns, struct fe_err *err);
 
+/* The host leaves the device alone for ns, and until a step of idle work that has begun by then has
+ * ended.  A controller interrupts such a step for a request, which the model does not; without the
+ * wait, the step would count as time of the first request. */
+void verify_pause(struct fe_device *dev, uint64_t ns);
+
 #define VERIFY_MAX_DEPTH 64
 #define VERIFY_PAUSE_NS FE_NS_PER_S /* what a host needs to start the next program */
 

@@ -284,7 +284,7 @@ static int run_load_on(struct subject *s, const struct against_point *p, uint64_
         return r;
     struct fe_device *dev = apart ? s->laid_out : s->dev;
     load->sync_every = p->op == FE_REQ_WRITE && against_takes_flushes(dev) ? p->sync_every : 0;
-    fe_device_idle(dev, fe_device_now(dev) + VERIFY_PAUSE_NS);
+    verify_pause(dev, VERIFY_PAUSE_NS);
     r = verify_load(dev, load, done, err);
     bool whole = !p->gap && done->requests == size / p->bs;
     if (p->op == FE_REQ_WRITE && whole && !covers(&s->written, &file))
@@ -380,7 +380,7 @@ static int run_fill(struct against *a, struct against_point *first, struct fe_de
     if (r == 0)
         r = verify_request(dev, FE_REQ_FLUSH, 0, 0, &ns, err);
     if (r == 0 && test.idle_ns)
-        fe_device_idle(dev, fe_device_now(dev) + test.idle_ns);
+        verify_pause(dev, test.idle_ns);
     for (uint64_t at = 0; at < end && r == 0; at += test.bs) {
         r = verify_request(dev, FE_REQ_WRITE, against_place(&all, at / test.bs, test.bs, capacity),
                            test.bs, &ns, err);

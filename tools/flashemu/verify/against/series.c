@@ -143,7 +143,7 @@ int against_series(struct fe_device *dev, const struct against_point *p, uint64_
     if (r == 0 && p->op == FE_REQ_TRIM && !fe_device_profile(dev)->device.discard)
         r = fe_err_set(err, EINVAL, "op=trim: the device has no TRIM (device.discard=no)");
     if (r == 0 && p->idle_ns)
-        fe_device_idle(dev, fe_device_now(dev) + p->idle_ns);
+        verify_pause(dev, p->idle_ns);
     if (r == 0)
         r = p->depth > 1 ? run_in_flight(dev, p, ret_ns, err)
             : p->median  ? run_for_median(dev, p, ret_ns, err)
