@@ -50,7 +50,7 @@ from ..runs.program import Tool
 from .cards import (OF_UNITS, TIMES, Card, Shown, changed, neighbours, plain, resized, shipped,
                     shown_by)
 from .compare import Comparer, Question, log_errors
-from .fitting import Errors, Judged, intervals_of, summed
+from .fitting import Judged, intervals_of, summed
 from .moves import BETTER, MISSING, STEPS, Climb, Mover, Stopped, counted, typical
 
 # One comparison sends some 300 000 requests, as many as some comparisons of other measurements.
