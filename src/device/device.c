@@ -62,8 +62,9 @@ static bool idle_step(struct fe_device *dev)
 }
 
 /* Idle work in the gap from the end of all requests to now_ns.  A step that begins before now_ns
- * is finished, which the clock does not wait for: nobody hears of it.  The loop ends because busy_until_ns grows, or because there is nothing left to
- * do.  So a step that costs no time must bring its work closer to the end. */
+ * is finished, and the clock does not wait for its end: nobody hears of it.  The loop ends because
+ * busy_until_ns grows, or because there is nothing left to do.  So a step that costs no time must
+ * bring its work closer to the end. */
 static void work_until(struct fe_device *dev, uint64_t now_ns)
 {
     dev->medium->now_ns = now_ns;
@@ -402,7 +403,7 @@ static void refresh_after(struct fe_device *dev, uint64_t from)
     fe_sched_begin(&dev->sched, from);
     if (fe_wear_refresh(dev->medium)) {
         fe_device_place(dev);
-        fe_device_busy(dev, from, fe_sched_end(&dev->sched));
+        fe_device_works(dev, from, fe_sched_end(&dev->sched));
     }
 }
 
