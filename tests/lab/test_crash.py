@@ -195,8 +195,8 @@ def test_a_guest_that_dies():
     good(*TWO, "--again", env=e)
 
 
-def test_ctrl_c_leaves_nothing_running():
-    e = env()
+def waits_in_the_third_cut(e):
+    """The program in the middle of a cut, and what its machine is called by."""
     write("plays", json.dumps({IDS[2]: "wait"}))
     mark = os.path.abspath("scripts")
     p = subprocess.Popen([sys.executable, LAB, *TWO], stdout=subprocess.PIPE,
@@ -204,6 +204,12 @@ def test_ctrl_c_leaves_nothing_running():
                          env=dict(os.environ, FLASHEMU_LAB_STORE="store", TMPDIR=os.getcwd(), **e))
     until(lambda: IDS[2] in done())
     assert children_of(mark) and children_of(os.getcwd() + "/flashemu-crash.")
+    return p, mark
+
+
+def test_ctrl_c_leaves_nothing_running():
+    e = env()
+    p, mark = waits_in_the_third_cut(e)
     p.send_signal(signal.SIGINT)
     out, err = p.communicate()
     assert p.returncode == 130 and err == (
@@ -213,6 +219,14 @@ def test_ctrl_c_leaves_nothing_running():
     os.unlink("plays")
     good(*TWO, env=e)
     assert done() == [*IDS[:3], *IDS[2:]]
+
+
+def test_kill_leaves_nothing_running():
+    p, mark = waits_in_the_third_cut(env())
+    p.kill()
+    p.communicate()
+    until(lambda: not children_of(mark + "/run"))
+    until(lambda: not children_of(os.getcwd() + "/flashemu-crash."))
 
 
 def test_the_page_and_the_table():

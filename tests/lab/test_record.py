@@ -291,30 +291,36 @@ def test_a_sample_may_be_on_any_device_that_takes_time():
 
 
 def test_a_signal_leaves_nothing():
-    env = dict(os.environ, **machine("hang"), TMPDIR=os.getcwd())
-    p = subprocess.Popen([sys.executable, LAB, "record", "--recipes", "r.toml", "-o", "out"],
-                         env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    """The folder is left where nobody could remove it."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        env = dict(os.environ, **machine("hang"), TMPDIR=os.getcwd())
+        p = subprocess.Popen([sys.executable, LAB, "record", "--recipes", "r.toml", "-o", "out"],
+                             env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
-    def alive():
-        mine = []
-        for pid in os.listdir("/proc"):
-            try:
-                with open("/proc/%s/cmdline" % pid, "rb") as f:
-                    text = f.read()
-            except OSError:
-                continue
-            if b"flashemu-record" in text and os.getcwd().encode() in text:
-                mine.append(pid)
-        return mine
+        def alive():
+            mine = []
+            for pid in os.listdir("/proc"):
+                try:
+                    with open("/proc/%s/cmdline" % pid, "rb") as f:
+                        text = f.read()
+                except OSError:
+                    continue
+                if b"flashemu-record" in text and os.getcwd().encode() in text:
+                    mine.append(pid)
+            return mine
 
-    end = time.monotonic() + PROGRAM_HANG_S
-    while len(alive()) < 2:
-        assert time.monotonic() < end and p.poll() is None
-        time.sleep(0.02)
-    p.send_signal(signal.SIGTERM)
-    p.communicate(timeout=PROGRAM_HANG_S)
-    assert p.returncode == 130 and not alive()
-    assert not [n for n in os.listdir(".") if n.startswith("flashemu-record")]
+        end = time.monotonic() + PROGRAM_HANG_S
+        while len(alive()) < 2:
+            assert time.monotonic() < end and p.poll() is None
+            time.sleep(0.02)
+        p.send_signal(number)
+        p.communicate(timeout=PROGRAM_HANG_S)
+        while number == signal.SIGKILL and alive():
+            assert time.monotonic() < end, alive()
+            time.sleep(0.02)
+        assert p.returncode == (130 if number == signal.SIGTERM else -number) and not alive()
+        left = [n for n in os.listdir(".") if n.startswith("flashemu-record")]
+        assert bool(left) == (number == signal.SIGKILL), left
 
 
 def test_what_is_missing():

@@ -218,7 +218,7 @@ class _Session:
     def _start(self, cuts: list[Cut], errors: IO[bytes]) -> subprocess.Popen[str]:
         words = [f"{c.id}|{c.filesystem}|{c.workload}|{c.writes}" for c in cuts]
         self._guest = subprocess.Popen(
-            [str(self._scripts / "run"), "--timeout", str(300 + 300 * len(cuts)),
+            [*machine.LAST, str(self._scripts / "run"), "--timeout", str(300 + 300 * len(cuts)),
              *machine.needed(c.filesystem for c in cuts),
              "--forward-unix", f"{self._folder}/ctl:7000",
              "--env", f"NBD_PORT={self._server.port}", "--env", "CTL_PORT=7000",

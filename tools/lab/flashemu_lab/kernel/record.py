@@ -206,7 +206,8 @@ class _Session:
         scripts = self._scripts
         recipes = [job.recipe for job in self._jobs]
         self._guest = subprocess.Popen(
-            [str(scripts / "run"), "--timeout", str(300 + sum(r.seconds for r in recipes)),
+            [*machine.LAST, str(scripts / "run"), "--timeout",
+             str(300 + sum(r.seconds for r in recipes)),
              "--mem", str(max(r.memory for r in recipes)),
              *machine.needed(r.mount for r in recipes),
              "--file", f"{scripts}/story.sh:/vm/script/story.sh",
