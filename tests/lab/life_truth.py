@@ -47,8 +47,8 @@ def compare(tool, profile, cycles, settings, name):
     text = works.read(tool, [f"rec:{name}"], works.Told(every=3600))[0].requests[0][1]
     found = steady.judge(replay(profile, text, *c.replayed, "--until", "steady"), c, name)
     drawn = lives.draw(found.pools, found.spares, Spread(0, 0, "uniform"), 1, 10)
-    dead = replay(profile, text, *settings, f"nand.endurance={cycles}", "faults.life_spread=device:0%",
-                  "--until", "dead", "--most", "400000000")
+    dead = replay(profile, text, *settings, f"nand.endurance={cycles}", "--until", "dead", "--most",
+                  "400000000")
     assert dead["state"] != "alive", (profile, name)
     each = replay(profile, text, *settings)["host"]["write"]["bytes"]
     return (drawn.quantile(0.5) + found.gained) / each, dead["host"]["write"]["bytes"] / each

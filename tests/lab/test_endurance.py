@@ -15,10 +15,8 @@ from flashemu_lab_bench import FLASHEMU, TOP, write
 from flashemu_script import ended, run
 
 from flashemu_lab.core.errors import LabError
-from flashemu_lab.life import card as cards
 from flashemu_lab.life import endurance as table
 from flashemu_lab.life import what_if, works
-from flashemu_lab.runs.program import Tool
 
 LOADER = importlib.machinery.SourceFileLoader("endurance", os.path.join(TOP, "tools/endurance"))
 SPEC = importlib.util.spec_from_loader("endurance", LOADER)
@@ -56,35 +54,6 @@ def test_the_table_has_what_the_tool_says():
     s = table.table()["spread"]
     assert abs(s["device"] - device) < 0.001 and abs(s["block"] - block) < 0.001
     assert table.of_cell("tlc", 2020).cycles == round(math.exp(fitted["authentic", "1pct_bad"][0]))
-
-
-def test_shipped_profiles_say_what_life_predicts_with():
-    """A device that is served draws its endurance as `life` draws cards.  ssd-page stands for no card."""
-    tool = Tool()
-    for profile in ended([FLASHEMU, "profiles"])[1].split():
-        values = cards._values(tool.ask("show", profile))
-        if values.get("nand.endurance", "unlimited") == "unlimited" or profile == "ssd-page":
-            continue
-        found = cards.look(tool, profile, (), 0)
-        assert math.isclose(found.spread.device, table.usual_spread().device), (profile, found.spread)
-        told = {n.what: n for n in found.assumed}
-        assert told["spread from card to card"].source.startswith(
-            "the profile: from card to card, by the Great MicroSD Card Survey: mean and median of "
-            "authentic cards at 1 % bad sectors"), (profile, told)
-        assert told["cycles of a block"].source.startswith("the profile: "), (profile, told)
-
-
-def test_whose_spread_it_is():
-    """The user's own, that of the profile, and for what neither says that of the table."""
-    for settings, device, block, sources in (
-            ((), 0.837, 0.019, ("the profile: from card", "the Great")),
-            (("faults.life_spread=10%",), 0.837, 0.1, ("the profile: from card", "given")),
-            (("faults.life_spread=7%,device:30%",), 0.3, 0.07, ("given", "given")),
-            (("faults.life_spread=device:40%",), 0.4, 0.019, ("given", "the Great"))):
-        found = cards.look(Tool(), "toshiba16g", settings, 0)
-        assert math.isclose(found.spread.device, device) and found.spread.block == block, settings
-        said = [n.source for n in found.assumed if n.what.startswith("spread")]
-        assert all(a.startswith(b) for a, b in zip(said, sources, strict=True)), (settings, said)
 
 
 def test_rows_that_contradict_each_other_are_named():

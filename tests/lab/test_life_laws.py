@@ -152,10 +152,9 @@ def test_chip_bytes_are_host_bytes_times_waf():
 # ---- replays to death ----
 
 def death(profile, settings, work, cycles):
-    """The predicted life over that of a replay to death, of a card in the middle of its kind."""
+    """The predicted life over that of a replay to death."""
     _, found = steady_of(profile, settings, work, cycles)
-    o = replay(profile, work, *settings, f"nand.endurance={cycles}", "faults.life_spread=device:0%",
-               "--until", "dead", "--drop-trim")
+    o = replay(profile, work, *settings, f"nand.endurance={cycles}", "--until", "dead", "--drop-trim")
     assert o["state"] != "alive"
     drawn = lives.draw(found.pools, found.spares, NONE, 1, 10)
     return (drawn.quantile(0.5) + found.gained) / o["host"]["write"]["bytes"]

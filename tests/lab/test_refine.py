@@ -218,9 +218,10 @@ def test_sets_that_no_device_has():
 def test_the_text_stays():
     text = ("; mine\n[nand]\ntR   =  150us\n\n[ftl]\ntype = page\n; why\n\n[provenance]\n"
             "nand.tR = a\n\tlong\n    reason\nftl.type = b\n")
-    r = refining.Refined({"nand.tR": "150us", "ftl.map_read": "0", "link.bandwidth": "1MB/s"},
-                         {"nand.tR": "140us", "ftl.map_read": "3us", "link.bandwidth": "2MB/s"},
-                         [], [], [], 7)
+    r = refining.Refined(
+        before={"nand.tR": "150us", "ftl.map_read": "0", "link.bandwidth": "1MB/s"},
+        after={"nand.tR": "140us", "ftl.map_read": "3us", "link.bandwidth": "2MB/s"},
+        was=[], errors=[], measured=[], comparisons=7)
     got = refine_result.profile(r, text, "my.json", "refine 1")
     assert got == ("; mine\n[nand]\ntR = 140us\n\n[ftl]\ntype = page\n; why\nmap_read = 3us\n\n"
                    "[provenance]\n"

@@ -201,12 +201,12 @@ fio_file() {
 # without it the speed of this machine decides whether they are done when the next page comes.
 # (The thinktime of fio stands behind a write, in front of its fsync.)
 work_database() {
-    local page pause
+    local page
     dd if=/dev/zero of="$MNT"/file bs=1M count="$1" conv=fsync status=none
     phase before $(($1 << 20))
     exec 8<> <(:) 9<>"$MNT"/file # 9 keeps the file open, as a database does
     while read -r page; do
-        read -rt 0.02 -u 8 pause || :
+        read -rt 0.02 -u 8 _ || :
         dd if=/dev/zero of="$MNT"/file bs=4k count=1 seek="$page" conv=notrunc,fsync status=none
     done < <(awk -v pages=$(($1 * 256)) -v count="$2" 'BEGIN { srand(1)
         for (; count > 0; count--) print int(rand() * pages) }')
