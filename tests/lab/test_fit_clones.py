@@ -202,7 +202,7 @@ def test_a_clone_has_an_slc_cache():
     """A card whose small writes take longer than its streams."""
     s = Structure("page", 480 * MIB, 8 * KIB, run=128 * KIB)
     ns = TIMES | {"ftl.map_switch": 0.0, "nand.tPROG": 4e5, "nand.slc_tPROG": 2e6}
-    assert cloned(s, ns, 200, 0.1).run == 128 * KIB
+    assert cloned(s, ns, 300, 0.1).run == 128 * KIB
 
 
 run(globals())
