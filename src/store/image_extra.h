@@ -23,8 +23,8 @@ struct fe_store_entry {
 void fe_store_entry_put(struct fe_store *s, uint32_t entry, const struct fe_store_entry *v,
                         uint32_t off, uint32_t len, const void *page);
 
-/* The entry is empty: its page was written out to the flash, or is trimmed: it is in the list of trims then,
- * and fe_store_set_trims comes next. */
+/* The entry is empty: its page was written out to the flash, or is trimmed.  A trimmed page is in the
+ * list of trims from here on, and fe_store_set_trims comes next. */
 void fe_store_entry_end(struct fe_store *s, uint32_t entry, bool trimmed);
 
 /* A power cut has emptied the cache: neither what the entry holds nor what it has held comes back.

@@ -79,7 +79,7 @@ struct fe_aside {
 
 /* Puts the bytes of a page aside, which has none from then on.  Whoever puts them aside ends that
  * with one of the two functions that follow.  O(1) in memory; a copy of what an image has.  A page that
- * cannot be read is one again when it is put back.  -ENOMEM: nothing has changed. */
+ * cannot be read cannot be read after it is put back, either.  -ENOMEM: nothing has changed. */
 int fe_store_put_aside(struct fe_store *s, fe_ppn ppn, struct fe_aside *ret);
 /* The page, which has none, gets the bytes back. */
 void fe_store_put_back(struct fe_store *s, fe_ppn ppn, struct fe_aside *aside);
