@@ -10,6 +10,7 @@
 #include "flashemu/map.h"
 #include "nand/undo.h"
 #include "store/image_format.h"
+#include "store/internal.h"
 #include "store/io.h"
 
 #include <errno.h>
@@ -451,6 +452,21 @@ static void test_power_image_end_of_life_of_a_strategy_without_trim(void **state
 
 /* ---- what the disk knows of a cut ---- */
 
+/* The image calls a program final only when no cut can take it back: each of these three may be,
+ * until the next one arrives. */
+static void test_power_image_knows_which_programs_are_final(void **state)
+{
+    (void)state;
+    const struct fe_image *g = dev->medium->store->img;
+    assert_int_equal(g->final_seq, UINT64_MAX);
+    for (uint64_t page = 1; page <= 3; page++) {
+        uint64_t before = fe_medium_last_seq(dev->medium);
+        assert_int_equal(submit(FE_REQ_WRITE, page, 8), FE_OK);
+        assert_int_equal(fe_medium_last_seq(dev->medium), before + 1);
+        assert_int_equal(g->final_seq, before);
+    }
+}
+
 /* The status that the last fdatasync has brought to the disk, and where the records of pages are. */
 static struct fe_image_status on_disk;
 static struct fe_image_layout at;
@@ -548,6 +564,7 @@ int main(void)
         T(test_power_image_stale_pages_that_were_trimmed),
         T(test_power_image_trims_before_a_page_that_its_partner_takes),
         T(test_power_image_wear_and_statistics),
+        T(test_power_image_knows_which_programs_are_final),
         T(test_power_image_status_tells_of_a_cut),
         T(test_power_image_status_tells_of_left_out_numbers),
     };

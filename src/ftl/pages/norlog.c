@@ -351,7 +351,6 @@ static int power_on(struct norlog *n, struct fe_err *err)
         st = fe_blocks_drop_moved(&n->blocks, n->base.map, true);
     if (st != FE_OK)
         return fe_blocks_power_on_result(st, err);
-    fe_ops_barrier(m->ops);
     fe_blocks_mark_valid(&n->blocks, n->base.map, n->base.n_lpns);
     n->blocks.fronts[LOG].open[0] = newest_unfinished(n); /* fe_blocks_sort keeps this place */
     r = fe_blocks_sort(&n->blocks, true, err);
