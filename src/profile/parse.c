@@ -42,6 +42,7 @@
 /* Values of fe_parse.section besides enum fe_section: before the first section; in one that was
  * refused, whose keys are passed over. */
 enum { SECTION_NONE = -1, SECTION_REFUSED = -2 };
+enum { SHOWN_OTHERS = 3 }; /* of the lines that are neither [SECTION] nor KEY = VALUE; more are counted */
 
 void fe_label(const char *path, char *buf, size_t len)
 {
@@ -372,9 +373,11 @@ static bool gate_pair(struct fe_parse *ps, const char *s, size_t len)
 
     while (sep < end && s[sep] != '=' && s[sep] != ':')
         sep++;
-    if (sep == end)
+    if (sep == end && ++ps->n_others <= SHOWN_OTHERS)
         fe_parse_complain(ps, ps->line, "\"%.*s\" is neither [SECTION] nor KEY = VALUE",
                           end > 40 ? 40 : (int)end, s);
+    else if (sep == end)
+        ps->last_other = ps->line;
     else if (sep == 0)
         fe_parse_complain(ps, ps->line, "no key before the '%c'", s[0]);
     else
@@ -480,6 +483,9 @@ void fe_parse_text(struct fe_parse *ps, const char *text, size_t len)
         ps->nomem = true;
     else if (r > 0) /* the gate and inih disagree */
         fe_parse_complain(ps, (unsigned)r, "this line cannot be parsed");
+    if (ps->n_others > SHOWN_OTHERS)
+        fe_parse_complain(ps, ps->last_other, "the last of %u more lines that are neither; a profile "
+                          "looks otherwise (flashemu show PROFILE)", ps->n_others - SHOWN_OTHERS);
     if (ps->text != ps->end && !ps->nomem)
         fe_parse_complain(ps, ps->line + 1, "the installed inih cannot read lines of %d bytes",
                           FE_MAX_LINE);

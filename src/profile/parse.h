@@ -61,6 +61,7 @@ struct fe_parse {
     const char *text, *end;
     const char *line_text; /* the line that inih has got, as it stands in the text */
     unsigned line;
+    unsigned n_others, last_other; /* lines that are neither [SECTION] nor KEY = VALUE */
     int section;       /* enum fe_section; SECTION_NONE, SECTION_REFUSED */
     bool in_note;      /* the last key of [provenance] was good; a line may continue it */
     bool continued;    /* the line that inih has got continues a value */

@@ -255,6 +255,7 @@ def test_what_is_not_installed():
 def test_what_was_meant():
     for words, want in ((["adivse", "ideal"], "; did you mean advise? (try"),
                         (["advise", "ideal", "--worklaod", "log"], "; did you mean --workload? (try"),
+                        (["life", "log", "--runs", "3"], "arguments: --runs 3 (try"),
                         (["xyzzy"], ") (try")):
         code, out, err = lab(*words)
         assert code == 2 and out == "" and err.count("\n") == 1 and want in err, (words, err)

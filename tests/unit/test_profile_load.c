@@ -439,15 +439,36 @@ static void test_check_of_a_good_file_is_silent(void **state)
 
 static void test_check_copes_with_many_mistakes(void **state)
 {
-    size_t n = 1 << 19;
-    char *text = malloc(2 * n + 1), *list;
+    size_t n = 1 << 18;
+    char *text = malloc(3 * n + 1), *list;
     (void)state;
     for (size_t i = 0; i < n; i++)
-        memcpy(text + 2 * i, "x\n", 2);
-    text[2 * n] = '\0';
+        memcpy(text + 3 * i, "x=\n", 3);
+    text[3 * n] = '\0';
     list = check_text(text, (int)n + 8);
-    assert_non_null(strstr(list, "checked.ini:524288: \"x\" is neither"));
+    assert_non_null(strstr(list, "checked.ini:262144: x stands before the first [section]"));
     free(text);
+    free(list);
+}
+
+/* A trace, say: lines that no profile has are shown three times and counted from then on. */
+static void test_check_counts_the_lines_of_another_format(void **state)
+{
+    static const char *const want[] = {
+        ":2: \"0 write 0 4096\" is neither [SECTION] nor KEY = VALUE\n",
+        ":3: \"1 write 0 4096\" is neither [SECTION] nor KEY = VALUE\n",
+        ":5: \"2 write 0 4096\" is neither [SECTION] nor KEY = VALUE\n",
+        ":7: the last of 2 more lines that are neither; a profile looks otherwise",
+    };
+    (void)state;
+    char *list = check_text("# flashemu trace 1\n0 write 0 4096\n1 write 0 4096\n\n2 write 0 4096\n"
+                            "3 write 0 4096\n4 write 0 4096\n", 4 + 8);
+    for (size_t i = 0; i < ft_array_len(want); i++)
+        assert_non_null(strstr(list, want[i]));
+    assert_null(strstr(list, "\"3 write"));
+    free(list);
+    list = check_text("0\n1\n2\n", 3 + 8); /* three are just shown */
+    assert_null(strstr(list, "more"));
     free(list);
 }
 
@@ -501,6 +522,7 @@ int main(void)
         cmocka_unit_test(test_check_lists_every_mistake_by_line),
         cmocka_unit_test(test_check_of_a_good_file_is_silent),
         cmocka_unit_test(test_check_copes_with_many_mistakes),
+        cmocka_unit_test(test_check_counts_the_lines_of_another_format),
         cmocka_unit_test(test_check_reports_a_full_disk),
         cmocka_unit_test(test_load_is_the_same_in_any_locale),
     };

@@ -78,12 +78,14 @@ class _Parser(argparse.ArgumentParser):
 
     def _meant(self, message: str) -> str:
         """The command or the option that somebody may have meant, as a question."""
-        typed = re.search(r"invalid choice: '([^']*)'|unrecognized arguments: (--[^ =]*)", message)
+        typed = re.search(r"invalid choice: '([^']*)'|unrecognized arguments: --([^ =]*)", message)
         if not typed:
             return ""
-        names = list(commands(self)) if typed[1] else [
-            option for action in self._actions for option in action.option_strings]
-        return meant(typed[1] or typed[2], names)
+        if typed[1]:
+            return meant(typed[1], commands(self))
+        options = [option[2:] for action in self._actions for option in action.option_strings
+                   if option.startswith("--")]
+        return meant(typed[2], options, "--")
 
 
 # The words of the help, and what may stand there: SIZE, TIME, TIME|SIZE, SECONDS.

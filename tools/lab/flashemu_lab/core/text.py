@@ -19,10 +19,11 @@ def counted(number: int, word: str) -> str:
     return f"{number} {word if number == 1 else word + 's'}"
 
 
-def meant(word: str, known: Collection[str]) -> str:
-    """What stands behind a name that is unknown, if it is near to one that is known."""
+def meant(word: str, known: Collection[str], before: str = "") -> str:
+    """What stands behind a name that is unknown, if it is near to one that is known.  `before`
+    stands in front of each name, and makes no two of them alike."""
     near = difflib.get_close_matches(word, known, 1)
-    return f"; did you mean {near[0]}?" if near else ""
+    return f"; did you mean {before}{near[0]}?" if near else ""
 
 
 def allowed(word: str, known: Collection[str]) -> str:
