@@ -15,8 +15,10 @@ from flashemu_lab_bench import FLASHEMU, TOP, write
 from flashemu_script import ended, run
 
 from flashemu_lab.core.errors import LabError
+from flashemu_lab.life import card as cards
 from flashemu_lab.life import endurance as table
 from flashemu_lab.life import what_if, works
+from flashemu_lab.runs.program import Tool
 
 LOADER = importlib.machinery.SourceFileLoader("endurance", os.path.join(TOP, "tools/endurance"))
 SPEC = importlib.util.spec_from_loader("endurance", LOADER)
@@ -54,6 +56,28 @@ def test_the_table_has_what_the_tool_says():
     s = table.table()["spread"]
     assert abs(s["device"] - device) < 0.001 and abs(s["block"] - block) < 0.001
     assert table.of_cell("tlc", 2020).cycles == round(math.exp(fitted["authentic", "1pct_bad"][0]))
+
+
+def test_whose_spread_it_is():
+    """The user's own, that of the profile, and for what neither says that of the table."""
+    for settings, device, block, sources in (
+            ((), 0.837, 0.019, ("the Great", "the Great")),
+            (("faults.life_spread=10%",), 0.837, 0.1, ("the Great", "given")),
+            (("faults.life_spread=7%,device:30%",), 0.3, 0.07, ("given", "given")),
+            (("faults.life_spread=device:40%",), 0.4, 0.019, ("given", "the Great"))):
+        found = cards.look(Tool(), "toshiba16g", settings, 0)
+        assert math.isclose(found.spread.device, device) and found.spread.block == block, settings
+        said = [n.source for n in found.assumed if n.what.startswith("spread")]
+        assert all(a.startswith(b) for a, b in zip(said, sources, strict=True)), (settings, said)
+    with open(os.path.join(TOP, "profiles/toshiba16g.ini"), encoding="utf-8") as f:
+        text = f.read()
+    write("mine.ini", text.replace("[faults]\n", "[faults]\nlife_spread = 7%,device:30%\n")
+          .replace("[provenance]\n", "[provenance]\nfaults.life_spread = two hundred\n"
+                   "    cards of mine\n"))
+    found = cards.look(Tool(), "./mine.ini", (), 0)
+    assert (found.spread.device, found.spread.block) == (0.3, 0.07)
+    said = [n.source for n in found.assumed if n.what.startswith("spread")]
+    assert said == ["the profile: two hundred cards of mine"] * 2, said
 
 
 def test_rows_that_contradict_each_other_are_named():

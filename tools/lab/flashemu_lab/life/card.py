@@ -85,11 +85,14 @@ def _bytes(text: str) -> int:
 def _values(shown: str) -> dict[str, str]:
     """What `flashemu show` prints, by "section.key", and by "section.key:name" of details that
     have no default."""
-    found, section = {}, ""
+    found: dict[str, str] = {}
+    section = key = ""
     for line in shown.splitlines():
         if line.startswith("["):
             section = line.strip("[]")
-        elif " = " in line and not line.startswith(" "):
+        elif line.startswith(" ") and key:
+            found[f"{section}.{key}"] += f" {line.strip()}"  # a long note goes on
+        elif " = " in line:
             key, _, value = line.partition(" = ")
             found[f"{section}.{key}"] = value
             if section not in ("provenance", "fidelity"):
@@ -125,7 +128,7 @@ def look(tool: Tool, profile: str, settings: tuple[str, ...], year: int) -> Card
         assumed.append(Number("blocks of the SLC cache", values["ftl.slc_blocks"], "given"
                               if "ftl.slc_blocks" in told else
                               f"the profile: {values.get('provenance.ftl.slc_blocks', 'assumed')}"))
-    spread, sources = _spread(values)
+    spread, sources = _spread(values, settings)
     return Card(profile, settings, values, blocks, slc, spread, (*assumed, *sources), rests)
 
 
@@ -145,14 +148,16 @@ def _share(text: str) -> float:
     return quantity(text) or 0.0
 
 
-def _spread(values: dict[str, str]) -> tuple[Spread, list[Number]]:
-    """That of the profile where it has one, otherwise that of the table."""
+def _spread(values: dict[str, str], settings: tuple[str, ...]) -> tuple[Spread, list[Number]]:
+    """By the user or the profile, otherwise that of the table."""
     usual, sources = endurance.usual_spread(), endurance.table()["spread"]
     device = _share(values.get("faults.life_spread:device", "0%"))
     block = _share(values.get("faults.life_spread", "0%"))
     shape = values.get("faults.life_spread:shape", "uniform")
-    own = [Number("spread from card to card", f"{device:g}", "faults.life_spread:device"),
-           Number("spread from block to block", f"{block:g}, {shape}", "faults.life_spread")]
+    why = f"the profile: {values.get('provenance.faults.life_spread', 'faults.life_spread')}"
+    said = " ".join(s for s in settings if s.startswith("faults.life_spread="))
+    own = [Number("spread from card to card", f"{device:g}", "given" if "device:" in said else why),
+           Number("spread from block to block", f"{block:g}, {shape}", "given" if said else why)]
     table = [Number("spread from card to card", f"{usual.device:g}", sources["device_source"]),
              Number("spread from block to block", f"{usual.block:g}", sources["block_source"])]
     return Spread(device or usual.device, block or usual.block, shape if block else usual.shape), [
