@@ -217,7 +217,7 @@ static void test_oom_list_of_mistakes(void **state)
     static char bad[1000];
     (void)state;
     for (size_t i = 0; i < sizeof bad - 1; i += 9)
-        memcpy(bad + i, "rubbish!\n", 9);
+        memcpy(bad + i, "rubbish=\n", 9);
     FILE *f = fopen(path, "w");
     assert_non_null(f);
     fputs(bad, f);

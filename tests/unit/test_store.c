@@ -146,12 +146,13 @@ static void test_store_without_payload_keeps_nothing(void **state)
     fe_store_destroy(s);
 }
 
-/* Pages of 1 GiB, of which only the first bytes are used: the frames lie on both sides of 4 GiB. */
+/* Pages of 128 MiB, of which only the first bytes are used: the frames lie on both sides of 4 GiB.
+ * (With pages of 1 GiB the address space of clang 19's ASan is too small.) */
 static void test_store_frames_beyond_4_gib(void **state)
 {
-    enum { PAGES = 10, BYTES = 100 };
+    enum { PAGES = 40, BYTES = 100 };
     (void)state;
-    struct fe_store *s = make(PAGES, UINT32_C(1) << 30, 5, true);
+    struct fe_store *s = make(PAGES, UINT32_C(1) << 27, 5, true);
     uint8_t data[BYTES], buf[BYTES];
     for (fe_ppn ppn = 0; ppn < PAGES; ppn++) {
         memset(data, 1 + (int)ppn, sizeof data);
@@ -160,7 +161,7 @@ static void test_store_frames_beyond_4_gib(void **state)
     for (fe_ppn ppn = 0; ppn < PAGES; ppn++) {
         fe_store_read(s, ppn, 0, BYTES, buf);
         assert_all(buf, 1 + (int)ppn, BYTES);
-        assert_int_equal(fe_store_read(s, ppn, (UINT32_C(1) << 30) - BYTES, BYTES, buf), 0);
+        assert_int_equal(fe_store_read(s, ppn, (UINT32_C(1) << 27) - BYTES, BYTES, buf), 0);
         assert_all(buf, 0, BYTES);
     }
     fe_store_destroy(s);
