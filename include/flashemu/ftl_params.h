@@ -119,7 +119,6 @@ struct fe_segment_params {
     uint32_t scattered;    /* units that may lie apart from their group; 0 = all */
     uint32_t scattered_stay; /* a group of which one was replaced so lately is not gathered */
     uint32_t scattered_hot;  /* commands to a group that count when one has to be gathered */
-    uint64_t gather_page_ns; /* additional time for each page of a group that is gathered */
     bool group_switch;     /* a group replaced in order and whole is gathered already */
     uint64_t unit_read_ns; /* additional time when a command reads on into another unit */
     uint64_t end_read_ns;  /* the same for one that reads up to the end of its unit */

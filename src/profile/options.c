@@ -419,9 +419,6 @@ const struct fe_option fe_options[] = {
      .help = "With stay: up to how many commands of each group are counted.  A group that "
              "finds no room takes the place of the group with the fewest commands since it was "
              "gathered, if it has more itself.  With 0 none are counted."},
-    {FE_SEC_FTL, "gather_page", FE_OPT_TIME, FIELD(ftl.segment.gather_page_ns), .max = SEC(10),
-     .def = "0", .used_by = "segment",
-     .help = "Additional time for each page of a group that is gathered, besides ftl.copy_page."},
     {FE_SEC_FTL, "group_switch", FE_OPT_BOOL, FIELD(ftl.segment.group_switch), .def = "no",
      .used_by = "segment",
      .help = "Whether a group needs no copy if its units were replaced one directly after the "

@@ -4,7 +4,7 @@
 
 from dataclasses import replace
 
-from flashemu_fit_bench import MIB, SEGMENT, TIMES, first_of, measured, plan, values
+from flashemu_fit_bench import MIB, SEGMENT, measured, values
 from flashemu_script import run, skip
 
 try:
@@ -12,7 +12,7 @@ try:
 except ImportError:
     skip("no Python module scipy")
 
-from flashemu_lab.fit import compare, fit_result, fitting, model, rules, search  # noqa: E402
+from flashemu_lab.fit import compare, fit_result, fitting, model, search  # noqa: E402
 from flashemu_lab.measurement.schema import make_point  # noqa: E402
 from flashemu_lab.runs.program import Tool  # noqa: E402
 
@@ -51,38 +51,6 @@ def test_commands_that_make_groups_stay_are_seen():
         one.left = 2
         fits = one.judge([search.start(n, values(s)) for n in (s, others[0])])
     assert fits[0].error < 1e-6 and fits[1].error > 0.05, fits
-
-
-def test_gathering_has_a_time_of_its_own():
-    """Where each unit that is written costs a group that is gathered, rules say about what a page of
-    it takes beyond a copied one, and the fit of the times finds both."""
-    points = FIND_FAT + plan(2 * MIB, 3)
-    for copy, gather in ((8e5, 1.5e6), (0.0, 1.5e6), (8e5, 0.0)):
-        times = dict(TIMES) | {"ftl.copy_page": copy, "ftl.gather_page": gather}
-        m = measured(GROUPS, [times[t.key] for t in model.times_of(GROUPS)], points)
-        first = first_of(GROUPS, m)["ftl.gather_page"]
-        assert abs(first - gather) < 5e5, (copy, gather, first)
-        with compare.Comparer(Tool(), m, 2) as comparer:
-            one = search.Search(comparer, m, [1.0] * len(m.points))
-            one.left = 100
-            found = one.times(one.judge([search.start(GROUPS, rules.first_times(GROUPS, m))])[0], 4)
-        got = dict(zip([t.key for t in model.times_of(GROUPS)], found.values()))
-        assert found.error < 0.02 and abs(got["ftl.gather_page"] - gather) < 2e5, (
-            copy, gather, found.error, got)
-
-
-def test_without_groups_there_is_no_time_of_gathering():
-    """A structure that gathers nothing has a time less, and its neighbour begins with a new one."""
-    m = measured(GROUPS, [(dict(TIMES) | {"ftl.gather_page": 1.5e6})[t.key]
-                          for t in model.times_of(GROUPS)], FIND_FAT)
-    with compare.Comparer(Tool(), m, 1) as comparer:
-        one = search.Search(comparer, m, [1.0] * len(m.points))
-        begun = search.start(GROUPS, rules.first_times(GROUPS, m))
-        for s in (replace(GROUPS, scattered=0), replace(GROUPS, group=1), SEGMENT):
-            moved = one.moved(begun, s)
-            assert len(moved.x) == len(begun.x) - 1 == len(model.times_of(s)), s
-            assert "ftl.gather_page" not in model.profile_keys(s, moved.values())
-            assert one.moved(moved, GROUPS).values() == begun.values(), s
 
 
 def test_other_parts_keep_the_bytes_that_are_scattered():

@@ -39,7 +39,7 @@ static struct fe_profile slow_profile(const char *strategy, bool cached)
     p.ftl.region.map_switch_ns = p.ftl.region.map_read_ns = SECONDS(10);
     p.ftl.part.part_write_ns = p.ftl.part.tail_write_ns = p.ftl.segment.unit_read_ns = SECONDS(10);
     p.ftl.part.rest_write_ns = p.ftl.part.rest_read_ns = p.ftl.segment.end_read_ns = SECONDS(10);
-    p.ftl.unit.copy_page_ns = p.ftl.segment.gather_page_ns = SECONDS(10);
+    p.ftl.unit.copy_page_ns = SECONDS(10);
     p.ftl.segment.group_units = p.ftl.segment.scattered = 2;
     p.ftl.step.read = p.ftl.step.write = slow;
     p.link.bandwidth = 1000;

@@ -114,7 +114,6 @@ static const struct change changes[] = {
     {"ftl.scattered_policy=stay:9", {"ftl.scattered=2", "ftl.group_units=2"}},
     {"ftl.scattered_policy:stay=9", {"ftl.scattered=2", "ftl.group_units=2"}},
     {"ftl.scattered_policy:fewest=1", {"ftl.scattered_policy:stay=9", "ftl.scattered=2", "ftl.group_units=2"}},
-    {"ftl.gather_page=1ms", {"ftl.scattered=2", "ftl.group_units=2"}},
     {"ftl.group_switch=yes", {"ftl.scattered=3", "ftl.group_units=2"}},
     {"ftl.unit_read=1ms", {0}},
     {"ftl.end_read=1ms", {0}},

@@ -314,29 +314,6 @@ static void test_segment_gathers_the_oldest_group(void **state)
     ft_layer_end(&l);
 }
 
-/* A gathered unit takes the time behind its copies.  A merge by itself, of unit 2, takes none. */
-static void test_segment_gathering_takes_its_time(void **state)
-{
-    (void)state;
-    struct ft_layer l;
-    uint32_t n;
-    struct fe_ftl_params p = params();
-    p.segment.group_units = 2;
-    p.segment.scattered = 3;
-    p.segment.gather_page_ns = 1000;
-    setup(&l, &p);
-    rewrite_units(&l, 2);
-    assert_string_equal(ft_layer_ops_of(&l, 2 * N, 1), "P");
-    assert_string_equal(ft_layer_ops_of(&l, 3 * N, 1),
-                        "BRRBPPBRRBPPBRRBPPBRBPBEBRRBPPBRRBPPBRRBPPBRRBPPBEBY"
-                        "BRRBPPBRRBPPBRRBPPBRRBPPBEBEBYP");
-    const struct fe_op *ops = ft_rig_ops(&l.rig, &n);
-    for (uint32_t i = 0; i < n; i++)
-        if (ops[i].kind == FE_OP_BUSY)
-            assert_int_equal(ops[i].cell_ns, N * 1000);
-    ft_layer_end(&l);
-}
-
 static void test_segment_gathers_units_that_were_never_replaced(void **state)
 {
     (void)state;
@@ -457,7 +434,6 @@ int main(void)
         cmocka_unit_test(test_segment_gathers_a_group_that_is_not_half_written),
         cmocka_unit_test(test_segment_counts_a_long_command_once),
         cmocka_unit_test(test_segment_gathers_the_oldest_group),
-        cmocka_unit_test(test_segment_gathering_takes_its_time),
         cmocka_unit_test(test_segment_gathers_units_that_were_never_replaced),
         cmocka_unit_test(test_segment_group_replaced_in_one_go_costs_nothing),
         cmocka_unit_test(test_segment_one_unit_of_a_group_is_open),

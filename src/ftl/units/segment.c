@@ -474,7 +474,6 @@ static int init(struct segment *s, const struct fe_ftl_params *params, struct fe
         .map = &s->map, .first = s->n_open_max, .n_max = p->small_log, .pace = p->small_pace};
     s->zone_start = p->zone_start;
     s->zone_units = p->zone_units;
-    s->gather_page_ns = p->gather_page_ns;
     s->open = calloc(s->n_open_max, sizeof *s->open);
     if (!s->open)
         return fe_err_nomem(err, "open units", s->n_open_max * sizeof *s->open);

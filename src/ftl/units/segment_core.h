@@ -45,7 +45,7 @@ struct segment {
     struct fe_shared_log small;
     struct fe_scatter scatter;
     struct fe_costs costs;
-    uint64_t small_write, gather_page_ns;
+    uint64_t small_write;
     uint32_t zone_start, zone_units;
     /* the host's command */
     bool command_is_small;

@@ -10,12 +10,7 @@
  * it becomes the data unit itself, and only what it lacks is copied (unit_map.h).
  *
  * A group is gathered by a full merge of each of its units, even of those that would need none,
- * because the device wants them side by side.  A controller may need more time for each page of it
- * (gather_page_ns) than for one of a merge alone; it takes this behind each unit:
- *
- *     unit 0  read and program ...  # # # # # #   unit 1  read and program ...  # # # # # #
- *
- * (flashbench: a card that merges a part of a group in 50 ms gathers all eight parts in 690 ms.)
+ * because the device wants them side by side.
  */
 #include "ftl/units/segment_core.h"
 
@@ -54,25 +49,13 @@ enum fe_status fe_seg_merge(struct fe_unit_map *map, fe_leb leb)
     return fe_unit_map_merge_full(map, leb);
 }
 
-/* Copies a unit of a group that is gathered. */
-static enum fe_status gather(struct segment *s, fe_leb leb)
-{
-    uint64_t before = s->map.base.counters.pages_copied, ns;
-    enum fe_status st = fe_unit_map_top(&s->map, leb) ? fe_seg_merge(&s->map, leb) : FE_OK;
-    if (!fe_mul_ok(s->map.base.counters.pages_copied - before, s->gather_page_ns, &ns))
-        ns = FE_TIME_MAX;
-    if (ns)
-        fe_ops_busy(s->map.base.medium->ops, ns);
-    return st;
-}
-
 enum fe_status fe_seg_make_scatter_room(struct segment *s, fe_leb leb)
 {
     fe_leb first;
     while (!fe_scatter_has_room(&s->scatter, leb, &first)) {
         s->map.base.counters.gc_runs++;
         for (fe_leb l = first; l < s->map.n_lebs && l - first < s->scatter.group_units; l++) {
-            enum fe_status st = gather(s, l);
+            enum fe_status st = fe_unit_map_top(&s->map, l) ? fe_seg_merge(&s->map, l) : FE_OK;
             if (st != FE_OK)
                 return st;
         }

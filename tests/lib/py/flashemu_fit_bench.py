@@ -19,7 +19,7 @@ TIMES = {"link.command_overhead": 3e5, "link.bandwidth": 2e7, "nand.tPROG": 1.2e
          "nand.bus_rate": 8e7, "nand.tR": 1e5, "nand.tBERS": 3e6, "ftl.map_switch": 4e5,
          "ftl.map_read": 1e5, "ftl.unit_read": 2e5, "ftl.part_write": 0.0,
          "ftl.tail_write": 0.0, "ftl.copy_page": 0.0, "ftl.rest_write": 0.0, "ftl.rest_read": 0.0,
-         "ftl.end_read": 0.0, "ftl.gather_page": 0.0}
+         "ftl.end_read": 0.0}
 SEGMENT = Structure("segment", 512 * MIB, 16384, 2 * MIB, open_linear=4, open_random=3)
 PAGE = Structure("page", 512 * MIB, 8192)
 

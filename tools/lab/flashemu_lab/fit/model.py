@@ -176,11 +176,10 @@ TIMES = (
     Time("ftl.part_write", 2e4, 5e7, True), Time("ftl.tail_write", 2e4, 5e7, True),
     Time("ftl.copy_page", 2e4, 2e7, True), Time("ftl.rest_write", 2e4, 5e7, True),
     Time("ftl.rest_read", 2e4, 2e7, True), Time("ftl.end_read", 2e4, 2e7, True),
-    Time("ftl.gather_page", 2e4, 2e7, True),
     Time("nand.slc_tPROG", 1e4, 1e8),
 )
-# Those of them that are no times, and those of one page that is copied.
-RATES, _OF_COPIES = ("nand.bus_rate", "link.bandwidth"), ("ftl.copy_page", "ftl.gather_page")
+# Those of them that are no times.
+RATES = ("nand.bus_rate", "link.bandwidth")
 # Those that a strategy does not have.
 _ABSENT = {"segment": (), "page": ("ftl.unit_read", "ftl.copy_page"),
            "block": ("ftl.map_switch", "ftl.map_read", "ftl.unit_read", "ftl.part_write",
@@ -193,7 +192,6 @@ def times_of(s: Structure) -> tuple[Time, ...]:
     absent = [*_ABSENT[s.strategy], *([] if s.rest_copied else ["ftl.rest_write"]),
               *([] if s.rest else ["ftl.rest_read"]),
               *([] if s.ends else ["ftl.end_read"]),
-              *([] if s.gathers else ["ftl.gather_page"]),
               *([] if s.run else ["nand.slc_tPROG"])]
     return tuple(t for t in TIMES if t.key not in absent)
 
@@ -201,7 +199,7 @@ def times_of(s: Structure) -> tuple[Time, ...]:
 def profile_keys(s: Structure, values: Sequence[float]) -> dict[str, str]:
     """Every key of a profile that differs from its default, in the order of the option table.  The
     program counts pages, and times, of copies by parts."""
-    times = {t.key: _time_text(t.key, v / s.parts if t.key in _OF_COPIES else v)
+    times = {t.key: _time_text(t.key, v / s.parts if t.key == "ftl.copy_page" else v)
              for t, v in zip(times_of(s), values)}
     units, segment, mapped = s.strategy != "page", s.strategy == "segment", s.strategy != "block"
     group, log, run = segment and s.group > 1, segment and s.small_log > 0, s.run > 0
@@ -224,7 +222,7 @@ def profile_keys(s: Structure, values: Sequence[float]) -> dict[str, str]:
         **_some(times, "ftl.unit_read", "ftl.end_read"),
         "ftl.group_units": s.group if group else None,
         "ftl.group_switch": s.group_switch if group else None,
-        "ftl.scattered": s.scattered if gathers else None, **_some(times, "ftl.gather_page"),
+        "ftl.scattered": s.scattered if gathers else None,
         "ftl.scattered_policy:stay": s.stay if gathers else None,
         "ftl.scattered_policy:fewest": s.hot if gathers else None,
         **({"ftl.small_log": s.small_log, "ftl.small_pace": "1", "ftl.small_write": s.small_write,

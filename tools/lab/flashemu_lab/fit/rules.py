@@ -461,8 +461,7 @@ def first_times(s: Structure, m: Measurement) -> list[float]:
              "ftl.rest_write": _copied_rest(c, s.page) if s.rest_copied else 0.0,
              "ftl.rest_read": partial_pages.of_reads(m.points)[1] if s.rest else 0.0,
              "ftl.end_read": (partial_pages.end_of_unit(m.points, s.unit * s.group) if s.ends
-                              else 0.0),
-             "ftl.gather_page": _gather(c, s, program, 1.25 * program + copy)}
+                              else 0.0)}
     start |= from_probe.times(m.points, s.page)
     if s.run:   # what a jump takes beyond a stream is what the cache takes
         small, _ = behaviour.scattered_times(m.points).get(s.page, (0.0, None))
@@ -493,17 +492,6 @@ def _copy(c: Curves, s: Structure, program: float) -> float:
             for chunk, t in times.items()
             if max(s.page, s.small_write + 1) <= chunk <= s.unit // 4]
     return max(median(each) - 1.25 * program, 0.0) if each else 0.0
-
-
-def _gather(c: Curves, s: Structure, program: float, copied: float) -> float:
-    """ns that each page of a group that is gathered takes beyond `copied`, the time of one that a
-    merge copies.  Where more units are written in turn than can be scattered (-f), each of them
-    costs one of these groups."""
-    if not s.gathers:
-        return 0.0
-    each = [t * s.page / chunk for chunk, t in pooled(c.fat, 0).items()
-            if max(64 * _KIB, s.page) <= chunk <= s.unit * s.group]
-    return max(median(each) - program - copied, 0.0) if each else 0.0
 
 
 def _tail(c: Curves, s: Structure) -> float:
