@@ -7,7 +7,7 @@
  *     the emulator        the endurance that this device has drawn, and what is left of it
  *
  * A device knows how long its cells are built for, and not how long they will live: its estimates
- * count nand.endurance, and the truth counts what faults.life_spread:device has drawn.
+ * count nand.endurance, and the truth counts what faults.life_spread makes of it.
  */
 #pragma once
 

@@ -71,6 +71,8 @@ struct fe_wear_params {
                                   FE_LIFE_LOGNORMAL the standard deviation of its logarithm */
     uint32_t life_shape;       /* enum fe_life_shape */
     uint64_t device_spread_ppm; /* standard deviation of the logarithm of a device's endurance */
+    uint64_t kind_spread_ppm;  /* the same of the devices of its kind */
+    uint64_t rank_ppm;         /* share of these that bear less than this one does at its median */
     uint32_t weak_block;       /* a chip block; counts only with weak_cycles */
     uint64_t weak_cycles;      /* cycles after which weak_block dies; 0: no block is weak */
     uint64_t program_fail_ppm, erase_fail_ppm; /* shares of operations that fail by chance */

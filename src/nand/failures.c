@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * A chip block's erase fails for certain once the block has its life behind it: the device's
- * endurance in cycles, more or less by life_spread, or weak_cycles.  A device draws its endurance
- * from device_spread, a block its life, both by the seed alone.  Lives of devices that were worn
+ * endurance in cycles, more or less by life_spread, or weak_cycles.  A device has the endurance of
+ * its rank among its kind, draws its own from device_spread, and a block its life, both draws by the
+ * seed alone.  Lives of devices that were worn
  * out on purpose spread over three powers of ten; a lognormal distribution has such long tails, and
  * no life below zero.  Besides that, programs and erases fail by chance.
  *
@@ -64,9 +65,18 @@ static uint64_t endurance_of(const struct fe_wear *w, bool slc)
     return slc ? w->slc_endurance : w->endurance;
 }
 
+/* The rank of a device in the middle of its kind. */
+#define MEDIAN_PPM 500000
+
 uint64_t fe_failures_endurance(const struct fe_wear_params *p, uint64_t cycles, uint64_t seed)
 {
-    if (cycles == 0 || p->device_spread_ppm == 0)
+    if (cycles == 0)
+        return 0;
+    if (p->kind_spread_ppm && p->rank_ppm != MEDIAN_PPM) {
+        uint64_t u = fe_muldiv(p->rank_ppm, UINT64_MAX, 1000000);
+        cycles = fe_max_u64(fe_lognormal(u, cycles, p->kind_spread_ppm), 1);
+    }
+    if (p->device_spread_ppm == 0)
         return cycles;
     uint64_t u = fe_rng(seed, FE_RNG_FAILURE, UINT64_MAX, UINT64_MAX);
     return fe_max_u64(fe_lognormal(u, cycles, p->device_spread_ppm), 1);

@@ -58,26 +58,56 @@ def test_the_table_has_what_the_tool_says():
     assert table.of_cell("tlc", 2020).cycles == round(math.exp(fitted["authentic", "1pct_bad"][0]))
 
 
+def test_shipped_profiles_say_what_life_predicts_with():
+    """`life` draws cards as the profile says, and a device that is served is the median of its kind.
+    ssd-page stands for no card."""
+    tool = Tool()
+    for profile in ended([FLASHEMU, "profiles"])[1].split():
+        values = cards._values(tool.ask("show", profile))
+        if values.get("nand.endurance", "unlimited") == "unlimited" or profile == "ssd-page":
+            continue
+        assert math.isclose(cards._share(values["faults.life_spread:kind"]), table.usual_spread().device)
+        assert values.get("faults.life_spread:device", "0%") == "0%", profile
+        assert values.get("faults.life_spread:rank", "50%") == "50%", profile
+        told = {n.what: n for n in cards.look(tool, profile, (), 0).assumed}
+        assert told["spread from card to card"].source.startswith(
+            "the profile: from card to card, by the Great MicroSD Card Survey: mean and median of "
+            "authentic cards at 1 % bad sectors"), (profile, told)
+        assert told["cycles of a block"].source.startswith("the profile: "), (profile, told)
+
+
 def test_whose_spread_it_is():
     """The user's own, that of the profile, and for what neither says that of the table."""
     for settings, device, block, sources in (
-            ((), 0.837, 0.019, ("the Great", "the Great")),
-            (("faults.life_spread=10%",), 0.837, 0.1, ("the Great", "given")),
+            ((), 0.837, 0.019, ("the profile: from card", "the Great")),
+            (("faults.life_spread=10%",), 0.837, 0.1, ("the profile: from card", "given")),
             (("faults.life_spread=7%,device:30%",), 0.3, 0.07, ("given", "given")),
+            (("faults.life_spread=kind:20%",), 0.2, 0.019, ("given", "the Great")),
+            (("faults.life_spread=kind:20%,device:60%",), 0.6, 0.019, ("given", "the Great")),
+            (("faults.life_spread=kind:0%",), 0.837, 0.019, ("the Great", "the Great")),
             (("faults.life_spread=device:40%",), 0.4, 0.019, ("given", "the Great"))):
         found = cards.look(Tool(), "toshiba16g", settings, 0)
         assert math.isclose(found.spread.device, device) and found.spread.block == block, settings
         said = [n.source for n in found.assumed if n.what.startswith("spread")]
         assert all(a.startswith(b) for a, b in zip(said, sources, strict=True)), (settings, said)
     with open(os.path.join(TOP, "profiles/toshiba16g.ini"), encoding="utf-8") as f:
-        text = f.read()
-    write("mine.ini", text.replace("[faults]\n", "[faults]\nlife_spread = 7%,device:30%\n")
-          .replace("[provenance]\n", "[provenance]\nfaults.life_spread = two hundred\n"
-                   "    cards of mine\n"))
-    found = cards.look(Tool(), "./mine.ini", (), 0)
+        lines = f.read().split("\n")
+    mine = [n for n, line in enumerate(lines) if line.startswith(("life_spread = ", "faults.life_spread"))]
+    lines[mine[0]] = "life_spread = 7%,device:30%"
+    lines[mine[1]] = "faults.life_spread = two hundred\n    cards of mine\nrest = what else was here"
+    found = cards.look(Tool(), write("mine.ini", "\n".join(lines)), (), 0)
     assert (found.spread.device, found.spread.block) == (0.3, 0.07)
     said = [n.source for n in found.assumed if n.what.startswith("spread")]
     assert said == ["the profile: two hundred cards of mine"] * 2, said
+
+
+def test_a_rank_is_one_card():
+    try:
+        cards.look(Tool(), "toshiba16g", ("faults.life_spread=rank:10%",), 0)
+    except LabError as e:
+        assert "rank:10%: is one card of its kind" in str(e), e
+    else:
+        raise AssertionError("life drew cards of every rank")
 
 
 def test_rows_that_contradict_each_other_are_named():

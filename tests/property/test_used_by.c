@@ -126,6 +126,8 @@ static const struct change changes[] = {
     {"faults.life_spread=50%", {SHORT}},
     {"faults.life_spread:shape=lognormal", {"faults.life_spread=100%", SHORT}},
     {"faults.life_spread:device=100%", {SHORT}},
+    {"faults.life_spread:kind=100%", {"faults.life_spread:rank=10%", SHORT}},
+    {"faults.life_spread:rank=10%", {"faults.life_spread:kind=100%", SHORT}},
     {"faults.weak_block=3", {"faults.weak_block:cycles=1", "faults.spare_blocks=8"}},
     {"faults.weak_block:cycles=1", {"faults.spare_blocks=8"}},
     {"faults.fail=program:1%", {"faults.spare_blocks=8"}},

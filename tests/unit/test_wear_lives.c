@@ -91,6 +91,43 @@ static void test_lives_of_devices_spread_by_seed(void **state)
         assert_true(fe_failures_endurance(&w, 1, seed) >= 1);
 }
 
+/* Quantiles of a normal distribution: one device of ten lies 1.2816 standard deviations below the
+ * median or more.  A draw by the seed has the rank as its median. */
+static void test_lives_of_devices_have_a_rank(void **state)
+{
+    (void)state;
+    enum { N = 20000 };
+    static uint64_t lives[N];
+    static const struct {
+        uint64_t rank_ppm;
+        double z;
+    } ranks[] = {{10000, -2.3263}, {100000, -1.2816}, {250000, -0.6745}, {900000, 1.2816}};
+    struct fe_wear_params w = plain;
+    w.rank_ppm = 100000;
+    assert_int_equal(fe_failures_endurance(&w, 3000, 5), 3000); /* devices of this kind are alike */
+    w.kind_spread_ppm = 800000;
+    for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++) {
+        w.rank_ppm = ranks[i].rank_ppm;
+        double life = (double)fe_failures_endurance(&w, 3000000, 5);
+        assert_true(fabs(life / (3000000 * exp(0.8 * ranks[i].z)) - 1) < 0.003);
+        assert_int_equal(fe_failures_endurance(&w, 3000000, 6), (uint64_t)life);
+        assert_int_equal(fe_failures_endurance(&w, 0, 5), 0);
+    }
+    w.rank_ppm = 500000;
+    assert_int_equal(fe_failures_endurance(&w, 3000, 5), 3000);
+    w.kind_spread_ppm = 3000000;
+    w.rank_ppm = 0;
+    assert_true(fe_failures_endurance(&w, 1, 5) >= 1);
+    w.rank_ppm = 1000000;
+    assert_true(fe_failures_endurance(&w, 3000, 5) > 3000);
+    w = (struct fe_wear_params){.kind_spread_ppm = 800000, .rank_ppm = 100000, .device_spread_ppm = 300000};
+    for (uint64_t seed = 0; seed < N; seed++)
+        lives[seed] = fe_failures_endurance(&w, 3000000, seed);
+    qsort(lives, N, sizeof *lives, compare);
+    expect_quantile(lives, N, 0.5, 3000000, 0.8 * -1.2816, 0.02);
+    expect_quantile(lives, N, 0.9, 3000000, 0.8 * -1.2816 + 0.3 * 1.2816, 0.02);
+}
+
 /* The spread of the device moves every block by one factor, in SLC mode as well. */
 static void test_lives_of_a_device_have_one_factor(void **state)
 {
@@ -212,6 +249,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lives_of_blocks_have_their_order),
         cmocka_unit_test(test_lives_of_devices_spread_by_seed),
+        cmocka_unit_test(test_lives_of_devices_have_a_rank),
         cmocka_unit_test(test_lives_of_a_device_have_one_factor),
         cmocka_unit_test(test_lives_slow_with_the_cycles),
         cmocka_unit_test(test_lives_slow_by_their_own_endurance),

@@ -149,14 +149,21 @@ def _share(text: str) -> float:
 
 
 def _spread(values: dict[str, str], settings: tuple[str, ...]) -> tuple[Spread, list[Number]]:
-    """By the user or the profile, otherwise that of the table."""
+    """By the user or the profile, otherwise that of the table.  Devices that are drawn by a seed
+    (device) count more than those of the kind (kind)."""
     usual, sources = endurance.usual_spread(), endurance.table()["spread"]
-    device = _share(values.get("faults.life_spread:device", "0%"))
+    rank = values.get("faults.life_spread:rank", "50%")
+    if _share(rank) != 0.5:
+        raise LabError(f"faults.life_spread=rank:{rank}: is one card of its kind, and life draws "
+                       "cards of every rank; leave it out")
+    name = "device" if _share(values.get("faults.life_spread:device", "0%")) else "kind"
+    device = _share(values.get(f"faults.life_spread:{name}", "0%"))
     block = _share(values.get("faults.life_spread", "0%"))
     shape = values.get("faults.life_spread:shape", "uniform")
     why = f"the profile: {values.get('provenance.faults.life_spread', 'faults.life_spread')}"
     said = " ".join(s for s in settings if s.startswith("faults.life_spread="))
-    own = [Number("spread from card to card", f"{device:g}", "given" if "device:" in said else why),
+    own = [Number("spread from card to card", f"{device:g}",
+                  "given" if f"{name}:" in said else why),
            Number("spread from block to block", f"{block:g}, {shape}", "given" if said else why)]
     table = [Number("spread from card to card", f"{usual.device:g}", sources["device_source"]),
              Number("spread from block to block", f"{usual.block:g}", sources["block_source"])]
