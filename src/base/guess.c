@@ -1,23 +1,35 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The distance between two names is the number of edits that turn one into the other.  An edit
- * inserts, drops or replaces a letter, or swaps two neighbours (optimal string alignment).  A
- * change of case counts as one replacement.
+ * inserts, drops or replaces a letter, or swaps two neighbours (optimal string alignment).  Upper and
+ * lower case are the same letter.
  *
- * A name is near enough if its distance is at most a third of the length of the longer name.  A
- * suggestion that is farther away would mislead people.
+ * A name is near enough if its distance is at most a quarter of the length of the longer name, and at
+ * most MOST_EDITS.  A word of FEWEST letters and more is also near to the names that begin with it,
+ * though less near than after a slip of the pen: who types "bandw" has not finished.  A suggestion that
+ * is farther away would mislead people.  flashemu_lab/core/text.py has the same rule, and
+ * tests/data/guesses.tsv the examples of both.
  */
 #include "base/guess.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
-#define LONGEST 40 /* names beyond this are not compared */
+#define LONGEST 40   /* names beyond this are not compared */
+#define MOST_EDITS 3
+#define FEWEST 3     /* letters of the beginning of a name */
 
 static unsigned min3(unsigned a, unsigned b, unsigned c)
 {
     unsigned m = a < b ? a : b;
     return m < c ? m : c;
+}
+
+static bool same(char a, char b)
+{
+    return tolower((unsigned char)a) == tolower((unsigned char)b);
 }
 
 /* rows[i % 3][j] is the distance between the first i letters of a and the first j letters of b.
@@ -33,8 +45,8 @@ static unsigned distance(const char *a, size_t la, const char *b, size_t lb)
         unsigned *row = rows[i % 3], *above = rows[(i + 2) % 3], *above2 = rows[(i + 1) % 3];
         row[0] = (unsigned)i;
         for (size_t j = 1; j <= lb; j++) {
-            row[j] = min3(row[j - 1] + 1, above[j] + 1, above[j - 1] + (a[i - 1] != b[j - 1]));
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+            row[j] = min3(row[j - 1] + 1, above[j] + 1, above[j - 1] + !same(a[i - 1], b[j - 1]));
+            if (i > 1 && j > 1 && same(a[i - 1], b[j - 2]) && same(a[i - 2], b[j - 1]) &&
                 above2[j - 2] + 1 < row[j])
                 row[j] = above2[j - 2] + 1;
         }
@@ -42,19 +54,30 @@ static unsigned distance(const char *a, size_t la, const char *b, size_t lb)
     return rows[la % 3][lb];
 }
 
+/* A word of two or three letters may have one edit, of which a quarter would allow none. */
+static unsigned most_edits(size_t longer)
+{
+    unsigned quarter = longer < 2 ? 0 : longer < 4 ? 1 : (unsigned)(longer / 4);
+    return quarter < MOST_EDITS ? quarter : MOST_EDITS;
+}
+
 /* The difference of the lengths is a lower bound of the distance, so most names are dismissed before
- * a table is filled.  A name of up to three letters may have one edit: a third of such a length would
- * allow less than one for the shortest names. */
+ * a table is filled. */
 void fe_guess_try(struct fe_guess *g, const char *typed, size_t len, const char *name)
 {
     size_t other = strlen(name);
     size_t longer = len > other ? len : other, shorter = len > other ? other : len;
-    unsigned limit = longer <= 3 ? 1 : (unsigned)(longer / 3);
+    unsigned limit = most_edits(longer), d = UINT_MAX;
 
-    if (len == 0 || longer > LONGEST || longer - shorter > limit)
+    if (len == 0 || longer > LONGEST)
         return;
-    unsigned d = distance(typed, len, name, other);
-    if (d <= limit && d < g->distance)
+    if (longer - shorter <= limit)
+        d = distance(typed, len, name, other);
+    if (d > limit && len >= FEWEST && len < other && strncasecmp(typed, name, len) == 0)
+        d = MOST_EDITS + (unsigned)(other - len);
+    else if (d > limit)
+        return;
+    if (d < g->distance)
         *g = (struct fe_guess){name, d};
 }
 

@@ -112,6 +112,10 @@ void fe_section_hint(const char *name, size_t name_len, char *buf, size_t len)
 {
     struct fe_guess guess = FE_GUESS_NONE;
 
+    for (; name_len > 0 && name[0] == ' '; name_len--)
+        name++;
+    while (name_len > 0 && name[name_len - 1] == ' ')
+        name_len--;
     for (int s = 0; s < FE_N_SECTIONS; s++)
         fe_guess_try(&guess, name, name_len, fe_section_name((enum fe_section)s));
     if (guess.name) {

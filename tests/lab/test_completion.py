@@ -17,6 +17,7 @@ from flashemu_script import ended, need, run
 from flashemu_lab.cli import completion
 from flashemu_lab.cli.main import _parsed, performer
 from flashemu_lab.cli.parser import build_parser
+from flashemu_lab.core import text
 from flashemu_lab.recording import recordings
 
 HEAVY = {"numpy", "scipy", "asyncio", "subprocess", "flashemu_lab.runs.program"}
@@ -250,6 +251,18 @@ def test_what_is_not_installed():
         assert ended([sys.executable, LAB, "run", "waf"], env=env) == (
             2, "", f"flashemu-lab: needs the Python module {name}: apt-get install "
             f"python3-{name}\n")
+
+
+def test_a_guess():
+    """The rule of src/base/guess.c."""
+    examples = [line.split("\t") for line in read(os.path.join(TOP, "tests/data/guesses.tsv")).splitlines()
+                if not line.startswith("#")]
+    assert len(examples) == 27
+    for typed, names, wanted in examples:
+        assert text.near(typed, names.split(), 1) == [wanted] * (wanted != "-"), typed
+    assert text.near("", ["a"], 1) == []
+    assert text.near("xt4", ["ext42", "ext4", "xt", "ext3"], 5) == ["ext4", "xt"]
+    assert text.near("xt4", ["ext42", "ext4", "xt", "ext3"], 1) == ["ext4"]
 
 
 def test_what_was_meant():

@@ -187,7 +187,8 @@ def test_mistakes_of_words():
 
 
 def test_mistakes_that_only_the_program_knows():
-    mistake('"ssd-page"', '"ssd"', "profile=ssd: no profile of that name; known: apacer4g")
+    mistake('"ssd-page"', '"xyzzy"', "profile=xyzzy: no profile of that name; known: apacer4g")
+    mistake('"ssd-page"', '"ssd"', "profile=ssd: no profile of that name; did you mean ssd-page?")
     mistake('"28%"', '"28"', "ftl.op=28: has no unit (%); allowed: 0% to 1000%", '"28"')
     several = SMALL.replace('["10%", "28%"]', '[\n  "10%",\n  "bad",\n]')
     mistake('"bad"', '"worse"', "ftl.op=worse: ", '"worse"', text=several)

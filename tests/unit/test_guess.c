@@ -3,35 +3,50 @@
 
 #include "base/guess.h"
 
-static const char *guess(const char *typed, const char *const *names)
+#include <stdio.h>
+
+static const char *examples; /* the path of tests/data/guesses.tsv */
+
+/* Takes the line apart: what was typed, the names, the one that was meant. */
+static void check_example(char *line)
 {
     struct fe_guess g = FE_GUESS_NONE;
-    for (; *names; names++)
-        fe_guess_try(&g, typed, strlen(typed), *names);
-    return g.name ? g.name : "";
+    const char *typed = strtok(line, "\t\n");
+    char *names = strtok(NULL, "\t\n");
+    const char *meant = strtok(NULL, "\t\n");
+
+    assert_non_null(meant);
+    for (char *name = strtok(names, " "); name; name = strtok(NULL, " "))
+        fe_guess_try(&g, typed, strlen(typed), name);
+    if (strcmp(g.name ? g.name : "-", meant) != 0)
+        fail_msg("%s: %s instead of %s", typed, g.name ? g.name : "-", meant);
 }
 
-static void test_the_nearest(void **state)
+static void test_examples(void **state)
 {
-    static const char *const names[] = {"replay", "report", "top", "transcend8g", "o", NULL};
+    char line[256];
+    int n = 0;
+    FILE *f = fopen(examples, "r");
+
     (void)state;
-    assert_string_equal(guess("reply", names), "replay");
-    assert_string_equal(guess("reprot", names), "report");        /* two neighbours */
-    assert_string_equal(guess("transcend8gb", names), "transcend8g");
-    assert_string_equal(guess("TOP", names), "");                 /* three of three letters */
-    assert_string_equal(guess("tip", names), "top");
-    assert_string_equal(guess("repeat", names), "replay");        /* 2 edits; report has 3 */
-    assert_string_equal(guess("", names), "");
-    assert_string_equal(guess("verify", names), "");
+    assert_non_null(f);
+    while (fgets(line, sizeof line, f))
+        if (line[0] != '#') {
+            check_example(line);
+            n++;
+        }
+    fclose(f);
+    assert_int_equal(n, 27);
 }
 
-static void test_the_first_of_equals_and_long_names(void **state)
+static void test_nothing_typed(void **state)
 {
-    static const char *const names[] = {"aab", "aac", NULL};
-    static const char *const longest[] = {"0123456789012345678901234567890123456789x", NULL};
+    struct fe_guess g = FE_GUESS_NONE;
     (void)state;
-    assert_string_equal(guess("aaa", names), "aab");
-    assert_string_equal(guess("0123456789012345678901234567890123456789", longest), "");
+    fe_guess_try(&g, "", 0, "a");
+    assert_null(g.name);
+    fe_guess_try(&g, "replayer", 5, "replay"); /* the length decides */
+    assert_string_equal(g.name, "replay");
 }
 
 static void test_words_of_one_text(void **state)
@@ -55,13 +70,16 @@ static void test_hyphens_and_underscores(void **state)
     assert_false(fe_name_is("time-", "time") || fe_name_is("time", "time-") || fe_name_is("a_", "ab"));
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_nearest),
+        cmocka_unit_test(test_examples),
+        cmocka_unit_test(test_nothing_typed),
         cmocka_unit_test(test_words_of_one_text),
         cmocka_unit_test(test_hyphens_and_underscores),
-        cmocka_unit_test(test_the_first_of_equals_and_long_names),
     };
+    if (argc != 2)
+        return 2;
+    examples = argv[1];
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
