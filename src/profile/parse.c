@@ -42,7 +42,6 @@
 /* Values of fe_parse.section besides enum fe_section: before the first section; in one that was
  * refused, whose keys are passed over. */
 enum { SECTION_NONE = -1, SECTION_REFUSED = -2 };
-enum { SHOWN_OTHERS = 3 }; /* of the lines that are neither [SECTION] nor KEY = VALUE; more are counted */
 
 void fe_label(const char *path, char *buf, size_t len)
 {
@@ -309,6 +308,26 @@ static void take_note(struct fe_parse *ps, const char *key, const char *value)
     }
 }
 
+/* Whether one more line with this mistake is shown; the others are only counted. */
+static bool is_shown(const struct fe_parse *ps, struct fe_crowd *crowd)
+{
+    crowd->last = ps->line;
+    return ++crowd->n <= FE_CROWD_SHOWN;
+}
+
+static void count_rest(struct fe_parse *ps, const struct fe_crowd *crowd, const char *what)
+{
+    if (crowd->n > FE_CROWD_SHOWN)
+        fe_parse_complain(ps, crowd->last, "the last of %u more lines that %s; a profile looks "
+                          "otherwise (flashemu show PROFILE)", crowd->n - FE_CROWD_SHOWN, what);
+}
+
+static void complain_stray(struct fe_parse *ps, const char *key)
+{
+    if (is_shown(ps, &ps->strays))
+        fe_parse_complain(ps, ps->line, "%.40s stands before the first [section]", key);
+}
+
 /* inih calls this for each key.  inih cuts names of sections, and keys of continued lines, to 49
  * bytes; neither is used here, since the gate has set ps->section and ps->continued.  The result 1
  * means success.  A mistake is no failure for inih, which would keep only the first one. */
@@ -318,7 +337,7 @@ static int handle(void *user, const char *section, const char *key, const char *
 
     (void)section;
     if (ps->section == SECTION_NONE)
-        fe_parse_complain(ps, ps->line, "%.40s stands before the first [section]", key);
+        complain_stray(ps, key);
     else if (ps->section == FE_SEC_PROVENANCE || ps->section == FE_SEC_FIDELITY)
         take_note(ps, key, value);
     else if (ps->section != SECTION_REFUSED)
@@ -373,11 +392,11 @@ static bool gate_pair(struct fe_parse *ps, const char *s, size_t len)
 
     while (sep < end && s[sep] != '=' && s[sep] != ':')
         sep++;
-    if (sep == end && ++ps->n_others <= SHOWN_OTHERS)
+    if (sep == end && is_shown(ps, &ps->others))
         fe_parse_complain(ps, ps->line, "\"%.*s\" is neither [SECTION] nor KEY = VALUE",
                           end > 40 ? 40 : (int)end, s);
     else if (sep == end)
-        ps->last_other = ps->line;
+        return false;
     else if (sep == 0)
         fe_parse_complain(ps, ps->line, "no key before the '%c'", s[0]);
     else
@@ -483,9 +502,8 @@ void fe_parse_text(struct fe_parse *ps, const char *text, size_t len)
         ps->nomem = true;
     else if (r > 0) /* the gate and inih disagree */
         fe_parse_complain(ps, (unsigned)r, "this line cannot be parsed");
-    if (ps->n_others > SHOWN_OTHERS)
-        fe_parse_complain(ps, ps->last_other, "the last of %u more lines that are neither; a profile "
-                          "looks otherwise (flashemu show PROFILE)", ps->n_others - SHOWN_OTHERS);
+    count_rest(ps, &ps->others, "are neither");
+    count_rest(ps, &ps->strays, "stand before the first [section]");
     if (ps->text != ps->end && !ps->nomem)
         fe_parse_complain(ps, ps->line + 1, "the installed inih cannot read lines of %d bytes",
                           FE_MAX_LINE);

@@ -48,6 +48,12 @@ struct fe_given {
     size_t written_len;
 };
 
+/* A mistake that each line of a file in another format makes: a few are shown, the rest counted. */
+enum { FE_CROWD_SHOWN = 3 };
+struct fe_crowd {
+    unsigned n, last; /* number of lines, and the last of them */
+};
+
 /* The state of the making of one profile.  The caller owns it; it holds no memory of its own.  The
  * text, the overrides, the profile and the list of mistakes must outlive it. */
 struct fe_parse {
@@ -61,7 +67,8 @@ struct fe_parse {
     const char *text, *end;
     const char *line_text; /* the line that inih has got, as it stands in the text */
     unsigned line;
-    unsigned n_others, last_other; /* lines that are neither [SECTION] nor KEY = VALUE */
+    struct fe_crowd others; /* lines that are neither [SECTION] nor KEY = VALUE */
+    struct fe_crowd strays; /* keys before the first section */
     int section;       /* enum fe_section; SECTION_NONE, SECTION_REFUSED */
     bool in_note;      /* the last key of [provenance] was good; a line may continue it */
     bool continued;    /* the line that inih has got continues a value */

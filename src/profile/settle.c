@@ -273,6 +273,15 @@ static void report_missing(struct fe_parse *ps, const struct fe_option *o)
                       allowed);
 }
 
+/* Whether the file is of another format, in which no key can be missing. */
+static bool is_no_profile(const struct fe_parse *ps)
+{
+    for (int s = 0; s < FE_N_SECTIONS; s++)
+        if (ps->section_line[s])
+            return false;
+    return ps->others.n > FE_CROWD_SHOWN || ps->strays.n > FE_CROWD_SHOWN;
+}
+
 /* Whether the key must be given in this profile. */
 static bool is_required(const struct fe_profile *p, const struct fe_option *o)
 {
@@ -309,10 +318,11 @@ void fe_settle(struct fe_parse *ps)
         report_unused(ps);
         fe_drop_unused(p);
     }
+    const bool foreign = is_no_profile(ps);
     for (uint32_t i = 0; i < fe_n_options; i++)
-        if (is_required(p, &fe_options[i]) && !ps->given[i].given)
+        if (!foreign && is_required(p, &fe_options[i]) && !ps->given[i].given)
             report_missing(ps, &fe_options[i]);
-    if (!ps->given[blocks - fe_options].given && usable(ps, capacity) && p->device.capacity == 0)
+    if (!foreign && !ps->given[blocks - fe_options].given && usable(ps, capacity) && p->device.capacity == 0)
         report_missing(ps, blocks);
 
     /* After a mistake the parameters may not describe any chip, so no blocks are derived then. */
