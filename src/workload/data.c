@@ -250,7 +250,13 @@ int fe_data_open_beside(struct fe_data_reader **ret, const char *trace, const ch
     char *path = NULL;
     if (asprintf(&path, "%.*s%s", folder, trace, name) < 0)
         return fe_err_nomem(err, "name", strlen(name));
-    int r = fe_data_reader_open(ret, path, err);
+    struct fe_err why = {""};
+    int r = fe_data_reader_open(ret, path, &why);
+    if (r == -ENOENT)
+        r = fe_err_set(err, ENOENT, "%s; what %.200s has written is in this file, so put it there", why.text,
+                       trace);
+    else if (r < 0)
+        r = fe_err_set(err, -r, "%s", why.text);
     free(path);
     return r;
 }

@@ -58,7 +58,7 @@ struct fe_data_reader;
 int fe_data_reader_open(struct fe_data_reader **ret, const char *path, struct fe_err *err);
 
 /* What a trace calls the file with its data: the name alone if both are in one folder, so that they can
- * be moved together.  And opens the file that a trace calls so. */
+ * be moved together.  And opens the file that a trace calls so; if it is gone, the message names both. */
 const char *fe_data_name_beside(const char *trace, const char *data);
 int fe_data_open_beside(struct fe_data_reader **ret, const char *trace, const char *name,
                         struct fe_err *err);

@@ -261,7 +261,12 @@ def test_what_cannot_be_enumerated():
     write("unnamed", "# flashemu trace 1\n0 write 0 512 data=18\n")
     bad("unnamed: is a trace without data", "cuts", device[0], "unnamed", *device[1:])
     write("gone", "# flashemu trace 1\n# data: nowhere\n0 write 0 512 data=18\n")
-    bad("nowhere: No such file", "cuts", device[0], "gone", *device[1:])
+    bad("nowhere: No such file or directory; what gone has written is in this file, so put it there",
+        "cuts", device[0], "gone", *device[1:])
+    os.mkdir("moved")
+    os.rename("gone", "moved/gone")
+    bad("moved/nowhere: No such file or directory; what moved/gone has", "cuts", device[0], "moved/gone",
+        *device[1:])
     err = bad("gen:random: No such file or directory", "cuts", device[0], "gen:random", *device[1:])
     assert "allowed" not in err, "it takes a trace only"
     write("failed", "# flashemu trace 1\n0 write 0 512 data=18 status=no-power\n")

@@ -199,9 +199,8 @@ def how_ended(code: int) -> str:
     """How a command has ended that did not do its work.  -N is signal N, and so is 128 + N, since
     a shell says it like this of what it has started; where there is no such signal, it is a code
     like any other."""
-    for number in (-code, code - 128):
-        with suppress(ValueError):
-            return f"was ended by {signal.Signals(number).name}"
+    with suppress(ValueError):
+        return f"was ended by {signal.Signals(-code if code < 0 else code - 128).name}"
     return f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
 
 
