@@ -70,6 +70,28 @@ def test_details_of_keys_are_judged():
     assert got[0].fit is true and got[0].score == 0 and math.isfinite(got[1].score), got
 
 
+def test_small_steps_lead_to_the_device():
+    """From three numbers that are wrong: the structure whole, the times to half of it and more."""
+    true = a_fit(TRUE)
+    talk = judging.Conversation(Tool(), recorded(true), 2)
+    off = a_fit(replace(TRUE, open_random=TRUE.open_random + 2))
+    off = replace(off, x=(off.x[0] + 0.25, off.x[1] - 0.13, *off.x[2:]))
+    begun, asked = talk.judge([off])[0], []
+
+    def move(fit):
+        asked.append(fit.structure.open_random)
+        return [replace(fit, structure=replace(fit.structure, open_random=n)) for n in (1, 2, 3, 4)]
+
+    got = talk.nearer(begun, [move, lambda fit: []])
+    assert got.fit.structure == TRUE and got.score < 0.05 * begun.score, (begun, got)
+    assert all(abs(a - b) < 0.08 for a, b in zip(got.fit.x[:2], true.x)), (got.fit.x, true.x)
+    assert 1 < len(asked) <= 4 and asked[0] == TRUE.open_random + 2, asked
+    # The device itself stays, whatever is beside it; so does one beside which there is none.
+    best = talk.judge([true])[0]
+    assert talk.nearer(best, [move]) is best
+    assert talk.nearer(begun, [lambda fit: [a_fit(replace(TRUE, unit=3 << 9))]]).score < begun.score
+
+
 def test_a_trace_that_no_device_can_replay():
     trace = recorded(a_fit(TRUE))
     other = replace(TRUE, capacity=482 * MIB)

@@ -39,11 +39,11 @@ from .compare import Comparer, affordable, log_errors
 from .descent import spreads
 from .judging import Conversation, Rival
 from .kinds import Kind, kinds
-from .model import Structure, Time, price, profile_keys, times_of
+from .model import Structure, Time, neighbours, other_parts, price, profile_keys, times_of
 from .moves import SOFT, Climb, Stopped
 from .rows_in_order import shows_random_order, shows_units
 from .rules import candidates, first_times, variants
-from .search import Fit, Search, kind, start, weights_of
+from .search import NUMBERS, Fit, Search, kind, start, weights_of
 
 # What a search spends on one comparison: tests that took the device so many seconds together, for
 # the candidates and afterwards.  A test that is left out in part leaves another state behind.
@@ -285,8 +285,9 @@ class Fitting:
         best = min(best, search.times(best, 4), key=lambda f: f.error)
         self._best = best.error
         best = self._last_look(best)
+        best = self._in_parts(best)
         best = self._finished(best, search.left)
-        rivals = self._ranked([best, *others]) if self._conversation else []
+        rivals = self._nearer(*self._ranked([best, *others])) if self._conversation else []
         if rivals and rivals[0].fit is not best:
             best = rivals[0].fit
         return self._judged(best, tried, rivals, trust)
@@ -309,6 +310,16 @@ class Fitting:
         better = self._comparer.side_by_side(self._finished, [r.fit for r in judged])
         return self._conversation.judge([first, *better])
 
+    def _nearer(self, best: Rival, *others: Rival) -> list[Rival]:
+        """The same, and small steps have taken the best one on; its error is that of the points."""
+        assert self._conversation
+        search = self._search("structure", self._weights, 0)
+        best = self._conversation.nearer(best, [
+            lambda f: [search.moved(f, s) for s in neighbours(f.structure)],
+            *(partial(search.scanned, name) for name in NUMBERS)])
+        search.left = price([best.fit.structure])
+        return [replace(best, fit=search.judge([best.fit])[0]), *others]
+
     def _last_look(self, best: Fit) -> Fit:
         """The nearest neighbour with times of its own, as long as that is better: a climb has tried
         each once, when times may have been far off, and times make up for a wrong number."""
@@ -320,12 +331,28 @@ class Fitting:
                         key=lambda f: f.error, default=best)
             if math.isinf(found.error):
                 break
-            search = self._search("times", self._weights, self._budget // 10)
-            found = min(found, search.times(found, 2), key=lambda f: f.error)
+            found = self._timed(found)
             if found.error >= _BETTER * best.error:
                 break
             best = found
         return best
+
+    def _in_parts(self, best: Fit) -> Fit:
+        """The allocation unit made of other parts, each of them with times of its own, if that is
+        better: what a merge copies is a part, so no time of the present parts says what others
+        would do, and the steps to them look worse than they are."""
+        if best.structure.group == 1:
+            return best
+        search = self._search("structure", self._weights, 0)
+        parts = [search.moved(best, n) for n in other_parts(best.structure)]
+        search.left = price(f.structure for f in parts)
+        found = min(self._comparer.side_by_side(self._timed, search.judge(parts)),
+                    key=lambda f: f.error, default=best)
+        return self._last_look(found) if found.error < _BETTER * best.error else best
+
+    def _timed(self, f: Fit) -> Fit:
+        return min(f, self._search("times", self._weights, self._budget // 10).times(f, 2),
+                   key=lambda f: f.error)
 
     def _climbed(self, tried: Sequence[Fit]) -> tuple[Fit, int]:
         """The best structure, from the best candidate of each sort and others, and what is left of

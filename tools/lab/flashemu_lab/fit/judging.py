@@ -5,7 +5,7 @@ A search minimises the errors of points.  They leave out what is not compared, a
 rates of whole tests, so a wrong structure may have a smaller error than the right one.  The rivals
 that a search has at its end replay everything that the device was asked (`flashemu replay
 --against`).  The right one, with the right times, would score exactly 0, and the least score is
-chosen.
+chosen.  From there small steps of the structure and of the times go on downwards.
 """
 
 from __future__ import annotations
@@ -14,14 +14,18 @@ import json
 import math
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Sequence
+from typing import Callable, Iterator, Sequence
 
 from ..core.errors import LabError
 from ..runs.program import Tool
 from .compare import base
 from .search import Fit
+
+# How far the steps of a time go, as natural logarithms, and how often all steps are tried.  What a
+# step has to bring at least, as a ratio of scores: noise of the medians is no reason to go on.
+_STEPS, _ROUNDS, _BETTER = (0.3, 0.08, 0.02), 4, 0.99
 
 
 @dataclass(frozen=True)
@@ -46,14 +50,33 @@ class Conversation:
     def judge(self, fits: Sequence[Fit]) -> list[Rival]:
         """Fits of different structures, the nearest one first; LabError if the trace cannot be
         replayed on any of them."""
+        found = sorted(self._judged(fits), key=lambda r: (r.score, r.fit.error))
+        if math.isinf(found[0].score):
+            raise LabError(found[0].worst)
+        return found
+
+    def _judged(self, fits: Sequence[Fit]) -> list[Rival]:
         with tempfile.TemporaryDirectory(prefix="flashemu-fit-") as folder, \
                 ThreadPoolExecutor(self._jobs) as threads:
             for strategy in {f.strategy for f in fits}:
                 base(Path(folder), strategy)    # before threads look for it
-            found = list(threads.map(lambda f: self._one(Path(folder), f), fits))
-        if all(math.isinf(r.score) for r in found):
-            raise LabError(found[0].worst)
-        return sorted(found, key=lambda r: (r.score, r.fit.error))
+            return list(threads.map(lambda f: self._one(Path(folder), f), fits))
+
+    def nearer(self, rival: Rival, moves: Sequence[Callable[[Fit], Sequence[Fit]]]) -> Rival:
+        """What small steps lead to, each of which lowers the score: the best of the structures that
+        each of these moves gives, or one time that is longer or shorter."""
+        for _ in range(_ROUNDS):
+            before = rival.score
+            for move in moves:
+                rival = self._step(rival, move(rival.fit))
+            for k in range(len(rival.fit.x)):
+                rival = self._step(rival, list(_other_times(rival.fit, k)))
+            if rival.score > _BETTER * before:
+                break
+        return rival
+
+    def _step(self, rival: Rival, fits: Sequence[Fit]) -> Rival:
+        return min([rival, *self._judged(fits)], key=lambda r: r.score)
 
     def _one(self, folder: Path, fit: Fit) -> Rival:
         try:
@@ -63,3 +86,12 @@ class Conversation:
         except LabError as e:
             return Rival(fit, math.inf, str(e), math.inf)
         return Rival(fit, float(o["score"]), o["worst"]["kind"], float(o["worst"]["error"]))
+
+
+def _other_times(fit: Fit, k: int) -> Iterator[Fit]:
+    """Fits that differ in time number k only, inside of its bounds."""
+    low, high = fit.known[k].bounds
+    for step in _STEPS:
+        for x in (fit.x[k] - step, fit.x[k] + step):
+            if low <= x <= high:
+                yield replace(fit, x=(*fit.x[:k], x, *fit.x[k + 1:]), error=math.inf)

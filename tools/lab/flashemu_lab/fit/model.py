@@ -410,13 +410,16 @@ def _sized(s: Structure) -> list[Structure]:
     return [replace(s, unit=u) for u in (s.unit // 2, s.unit * 2) if 64 * _KIB <= u <= 64 * _MIB]
 
 
-def _units(s: Structure) -> list[Structure]:
+def other_parts(s: Structure) -> list[Structure]:
+    """The same allocation unit, made of half and of twice as many units, and of one."""
     shown = s.unit * s.group
-    found = _sized(s)
-    for group in (s.group // 2, s.group * 2, 1):
-        if 1 <= group <= 64 and group != s.group and shown % group == 0 and \
-                shown // group >= 64 * _KIB:
-            found.append(resized(s, shown // group))
+    return [resized(s, shown // group) for group in dict.fromkeys((s.group // 2, s.group * 2, 1))
+            if 1 <= group <= 64 and group != s.group and shown % group == 0
+            and shown // group >= 64 * _KIB]
+
+
+def _units(s: Structure) -> list[Structure]:
+    found = _sized(s) + other_parts(s)
     if s.group > 1:
         found.append(replace(s, group_switch=not s.group_switch))
         if s.scattered:

@@ -81,6 +81,10 @@ class Fit(Candidate):
         return profile_keys(self.structure, self.values())
 
 
+# The whole numbers that move by chance.
+NUMBERS = ("open_linear", "open_random", "small_log", "scattered")
+
+
 def start(s: Structure, values: Sequence[float]) -> Fit:
     """A fit that nobody has compared yet."""
     x = tuple(float(np.clip(t.to_x(v), *t.bounds)) for t, v in zip(times_of(s), values))
@@ -311,6 +315,14 @@ class Search(Mover[Fit, Structure]):
             self._varied(fit.structure), x[len(fit.x):])}
         return Fit(self._assumed(replace(fit.structure, **whole), fit.structure.spills),
                    tuple(x[:len(fit.x)]), math.inf)
+
+    def scanned(self, name: str, fit: Fit) -> list[Fit]:
+        """The fit with each value of one of NUMBERS, as far as a search by chance would go; none if
+        its structure has no such number."""
+        return [Fit(s, fit.x, math.inf) for number, low, high in self._varied(fit.structure)
+                if number == name for value in range(low, high + 1)
+                for s in [self._assumed(replace(fit.structure, **{name: value}),
+                                        fit.structure.spills)]]
 
     def _varied(self, s: Structure) -> list[tuple[str, int, int]]:
         """The whole numbers of a structure that move by chance, each with its ends."""
