@@ -111,6 +111,16 @@ static bool find_value(const char *text, enum fe_section s, const char *name, ch
     return false;
 }
 
+/* Whether the heir of a key that went is this option or a detail of it.  Behind the key there is
+ * the end or a ':'. */
+static bool is_heir(const struct fe_option *o, const struct fe_old_key *old)
+{
+    const char *section = fe_section_name(o->section), *heir = old->heir;
+    size_t n = strlen(section), len = strlen(o->key);
+    return heir && strncmp(heir, section, n) == 0 && heir[n] == '.' &&
+           strncmp(heir + n + 1, o->key, len) == 0 && strchr(":", heir[n + 1 + len]);
+}
+
 /* What the image has: the value of the key, and then that of a key that went, whose heir it is. */
 static void value_of_image(const struct fe_profile *ours, const struct fe_option *o,
                            const char *text, char *buf)
@@ -123,9 +133,9 @@ static void value_of_image(const struct fe_profile *ours, const struct fe_option
         fe_option_parse(o, buf, &theirs, NULL) < 0)
         return; /* written by another version, so it differs */
     for (const struct fe_old_key *old = fe_old_keys; old < fe_old_keys + fe_n_old_keys; old++)
-        if (find_value(text, old->section, old->key, buf, FE_VALUE_MAX) &&
-            fe_old_key_read(old, buf, &heir, NULL) == 0 && heir &&
-            heir >= o && heir <= o + o->n_details)
+        if (is_heir(o, old) &&
+            find_value(text, old->section, old->key, buf, FE_VALUE_MAX) &&
+            fe_old_key_read(old, buf, &heir, NULL) == 0 && heir)
             fe_option_parse(heir, buf, &theirs, NULL);
     fe_option_print(o, &theirs, buf, FE_VALUE_MAX);
 }
