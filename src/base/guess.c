@@ -5,9 +5,9 @@
  * lower case are the same letter.
  *
  * A name is near enough if its distance is at most a quarter of the length of the longer name, and at
- * most MOST_EDITS.  A word of FEWEST letters and more is also near to the names that begin with it,
- * though less near than after a slip of the pen: who types "bandw" has not finished.  A suggestion that
- * is farther away would mislead people.  flashemu_lab/core/text.py has the same rule, and
+ * most MOST_EDITS.  A word of FEWEST letters and more is also near to the names that begin with it, or
+ * with a word within half of these edits, though less near than after a slip of the pen: who types
+ * "bandw" has not finished.  A suggestion that is farther away would mislead people.  flashemu_lab/core/text.py has the same rule, and
  * tests/data/guesses.tsv the examples of both.
  */
 #include "base/guess.h"
@@ -15,7 +15,6 @@
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #define LONGEST 40   /* names beyond this are not compared */
 #define MOST_EDITS 3
@@ -34,8 +33,8 @@ static bool same(char a, char b)
 
 /* rows[i % 3][j] is the distance between the first i letters of a and the first j letters of b.
  * Three rows of this table are enough: a swap looks back two rows.  Neither name may be longer than
- * LONGEST. */
-static unsigned distance(const char *a, size_t la, const char *b, size_t lb)
+ * LONGEST.  *ret_begun is the distance to the nearest beginning of b. */
+static unsigned distance(const char *a, size_t la, const char *b, size_t lb, unsigned *ret_begun)
 {
     unsigned rows[3][LONGEST + 1];
 
@@ -51,6 +50,10 @@ static unsigned distance(const char *a, size_t la, const char *b, size_t lb)
                 row[j] = above2[j - 2] + 1;
         }
     }
+    *ret_begun = UINT_MAX;
+    for (size_t j = 0; j <= lb; j++)
+        if (rows[la % 3][j] < *ret_begun)
+            *ret_begun = rows[la % 3][j];
     return rows[la % 3][lb];
 }
 
@@ -61,22 +64,19 @@ static unsigned most_edits(size_t longer)
     return quarter < MOST_EDITS ? quarter : MOST_EDITS;
 }
 
-/* The difference of the lengths is a lower bound of the distance, so most names are dismissed before
- * a table is filled. */
 void fe_guess_try(struct fe_guess *g, const char *typed, size_t len, const char *name)
 {
-    size_t other = strlen(name);
-    size_t longer = len > other ? len : other, shorter = len > other ? other : len;
-    unsigned limit = most_edits(longer), d = UINT_MAX;
+    size_t other = strlen(name), longer = len > other ? len : other;
+    unsigned begun;
 
     if (len == 0 || longer > LONGEST)
         return;
-    if (longer - shorter <= limit)
-        d = distance(typed, len, name, other);
-    if (d > limit && len >= FEWEST && len < other && strncasecmp(typed, name, len) == 0)
-        d = MOST_EDITS + (unsigned)(other - len);
-    else if (d > limit)
-        return;
+    unsigned d = distance(typed, len, name, other, &begun);
+    if (d > most_edits(longer)) {
+        if (len < FEWEST || len >= other || begun > most_edits(len) / 2)
+            return;
+        d = MOST_EDITS + begun + (unsigned)(other - len);
+    }
     if (d < g->distance)
         *g = (struct fe_guess){name, d};
 }

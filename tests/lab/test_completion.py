@@ -257,7 +257,7 @@ def test_a_guess():
     """The rule of src/base/guess.c."""
     examples = [line.split("\t") for line in read(os.path.join(TOP, "tests/data/guesses.tsv")).splitlines()
                 if not line.startswith("#")]
-    assert len(examples) == 27
+    assert len(examples) == 30
     for typed, names, wanted in examples:
         assert text.near(typed, names.split(), 1) == [wanted] * (wanted != "-"), typed
     assert text.near("", ["a"], 1) == []

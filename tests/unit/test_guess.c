@@ -36,7 +36,7 @@ static void test_examples(void **state)
             n++;
         }
     fclose(f);
-    assert_int_equal(n, 27);
+    assert_int_equal(n, 30);
 }
 
 static void test_nothing_typed(void **state)

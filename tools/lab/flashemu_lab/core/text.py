@@ -22,9 +22,9 @@ def counted(number: int, word: str) -> str:
     return f"{number} {word if number == 1 else word + 's'}"
 
 
-def _edits(a: str, b: str) -> int:
+def _edits(a: str, b: str) -> tuple[int, int]:
     """How many letters are inserted, dropped or replaced, or swapped with their neighbour, until
-    one word is the other."""
+    one word is the other; and until it is the nearest beginning of it."""
     rows = [list(range(len(b) + 1))]
     for i, x in enumerate(a, 1):
         row, above = [i], rows[-1]
@@ -33,7 +33,11 @@ def _edits(a: str, b: str) -> int:
             if i > 1 and j > 1 and x == b[j - 2] and a[i - 2] == y:
                 row[j] = min(row[j], rows[-2][j - 2] + 1)
         rows.append(row)
-    return rows[-1][-1]
+    return rows[-1][-1], min(rows[-1])
+
+
+def _most(letters: int) -> int:
+    return min(letters // 4 or letters // 2, _MOST_EDITS)
 
 
 def _distance(typed: str, name: str) -> int | None:
@@ -42,12 +46,11 @@ def _distance(typed: str, name: str) -> int | None:
     longer = max(len(typed), len(name))
     if not typed or longer > _LONGEST:
         return None
-    limit = min(longer // 4 or longer // 2, _MOST_EDITS)
-    a, b = typed.lower(), name.lower()
-    if abs(len(a) - len(b)) <= limit and (edits := _edits(a, b)) <= limit:
+    edits, begun = _edits(typed.lower(), name.lower())
+    if edits <= _most(longer):
         return edits
-    if _FEWEST <= len(a) < len(b) and b.startswith(a):
-        return _MOST_EDITS + len(b) - len(a)
+    if _FEWEST <= len(typed) < len(name) and begun <= _most(len(typed)) // 2:
+        return _MOST_EDITS + begun + len(name) - len(typed)
     return None
 
 
