@@ -342,6 +342,16 @@ def test_a_trace_of_a_day():
     assert abs(o["host_bytes_per_day"] / (1441 * 65536) - 1) < 1e-9 and o["evidence"]
 
 
+def test_a_trace_of_a_larger_card():
+    """Its requests go round, which the first sentence says."""
+    lines = "".join(f"{i * 60 * 10**9} write {20 * 10**9 + i % 64 * 65536} 65536\n"
+                    for i in range(1441))
+    trace = write("large.trace", "# flashemu trace 1\n" + lines)
+    o = good_json("life", trace, "--card", "ssd-page", *FULL, "--only")
+    assert o["doubts"] == ["requests behind the end of the card, up to 20 GB, go to its start"], o
+    assert not o["evidence"] and o["years"]["median"] > 0, o["years"]
+
+
 # ---- refusals ----
 
 def refusal(*words):

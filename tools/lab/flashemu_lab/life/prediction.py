@@ -89,7 +89,7 @@ def ask(tool: Tool, work: Work, card: Card, effort: Effort) -> Question:
     """How a work on a card is replayed; LabError if it cannot be."""
     limit = card.longest
     flags = ["--drop-trim", *(["--timed"] if work.timed else []),
-             *(["--wrap"] if work.wrap else [])]
+             *(["--wrap"] if work.end else [])]
     repeat = ["--until=steady", f"--most={effort.most}"]
     runs = {}
     for name, text in work.shapes(card):
@@ -141,10 +141,18 @@ def answer(q: Question, outcomes: Mapping[str, Outcome], effort: Effort) -> Pred
         raise LabError(f"{q.work.name}: {number(per_day / 1e9)} GB a day are more than "
                        f"{q.card.profile} can write, {number(most / 1e9)} GB a day")
     years, ends = _years(q, steady, per_day, effort)
-    doubts = [*q.work.doubts, *_unsteady(steady), *_refreshed(steady)]
+    doubts = [*q.work.doubts, *_behind(q), *_unsteady(steady), *_refreshed(steady)]
     return Prediction(q.work, q.card, years, per_day, per_day * waf, ends, steady, tuple(doubts),
                       (*q.work.assumed, *q.card.assumed),
                       tuple(run.command() for run in q.steady.values()))
+
+
+def _behind(q: Question) -> list[str]:
+    """Whether a trace is of a larger device."""
+    if q.work.end <= q.card.capacity:
+        return []
+    return [f"requests behind the end of the card, up to {number(q.work.end / 1e9)} GB, go to its "
+            "start"]
 
 
 def _years(q: Question, steady: Mapping[str, Steady], per_day: float,

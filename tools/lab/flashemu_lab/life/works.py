@@ -73,6 +73,7 @@ class Work:
     per_day   bytes in a day, from the host or on the chip (on_chip); 0: `rounds` says it
     rounds    how often a day the requests happen
     timed     the requests arrive at the trace's times
+    end       of the farthest request of a trace, in bytes: on a smaller card it goes to the start
     doubts    why a prediction has no evidence
     health    what a device says about itself, with the age: then there is nothing to replay
     before    what it said `apart` seconds before
@@ -87,7 +88,7 @@ class Work:
     on_chip: bool = False
     rounds: float = 0
     timed: bool = False
-    wrap: bool = False
+    end: int = 0
     doubts: tuple[str, ...] = ()
     assumed: tuple[Number, ...] = ()
     health: extcsd.Health | None = None
@@ -384,7 +385,7 @@ def _trace(tool: Tool, word: str, told: Told) -> Work:
     if not written:
         raise LabError(f"{word}: has no writes, so nothing wears")
     length = (last - first) / 1e9
-    work = Work(word, f"the trace {word}", (("trace", word),), timed=length > 0, wrap=True,
+    work = Work(word, f"the trace {word}", (("trace", word),), timed=length > 0, end=end,
                 takes=("every", "per_day"))
     if told.per_day:
         work = _given_amount(work, told)
