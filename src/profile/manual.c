@@ -67,6 +67,8 @@ static void print_one(const struct fe_option *o, FILE *out)
     fprintf(out, "%s.%s: %s\n", fe_section_name(o->section), o->key, o->help);
     fprintf(out, "  type     %s\n", fe_option_type_name(o));
     fprintf(out, "  allowed  %s\n", allowed);
+    if (o->zero)
+        fprintf(out, "  0        means %s\n", o->zero);
     if (fe_option_required(o))
         fprintf(out, "  default  none, it must be given\n");
     else

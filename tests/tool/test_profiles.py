@@ -229,6 +229,8 @@ def test_help_alone_is_an_overview():
                          ("pgae", "page")):
         bad("there is no topic '%s'; did you mean %s?" % (typed, meant), "help", typed)
     bad("did you mean nand.tR?", "help", "nand.tr")
+    assert "or unlimited\n  0        means unlimited\n" in good("help", "link.bandwidth")
+    assert "  0        means" not in good("help", "link.queue_depth")
     bad("there is no topic 'xyzzy'; flashemu help lists them", "help", "xyzzy")
 
 
