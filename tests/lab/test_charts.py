@@ -89,6 +89,15 @@ def test_the_lines_of_a_name_belong_together():
         assert min(gaps[1::2]) > max(gaps[::2]) + 4, gaps
 
 
+def test_the_scale_stands_below_the_last_row():
+    rows = [charts.Interval(name, 1.0, 2.0, 3.0, "tip") for name in ("one", "two", "three")]
+    drawn = charts.interval_chart("t", "years", rows)
+    last = max(y for _, y, name in places(drawn, ("text", "")) if name == "three")
+    ends = {y2 for _, _, _, y2 in places(drawn, ("line", "grid"))}
+    ticks = {y for _, y, _ in places(drawn, ("text", "faint"))}
+    assert len(ends) == 1 and last < min(ends) < min(ticks), (last, ends, ticks)
+
+
 def test_a_heat_map_says_what_its_colours_are():
     """The legend ends at the right edge of the cells: the least value in pale, the most in full."""
     drawn = charts.heat_map("t", "x", ["1", "2"], "y", ["a"], [[4.0, 16.0]], [["", ""]], True,

@@ -262,6 +262,8 @@ def test_a_soft_limit_in_order_suggests_groups():
     c = curves.Curves(rows)
     assert rows_in_order.has_soft_limit(c, c)
     assert not rows_in_order.has_soft_limit(curves.Curves(rows, {1: {16384: 1e6}}), c)
+    fewer = curves.Curves(rows | {n: {k: t for k, t in rows[n].items() if k != 32768} for n in (3, 4)})
+    assert rows_in_order.has_soft_limit(fewer, fewer)  # a size that was asked of few units only
     merged = curves.Curves(rows | {n: dict.fromkeys(rows[n], 5e8) for n in (3, 4, 5)})
     assert not rows_in_order.has_soft_limit(merged, merged)
     for factors, wanted in (((1, 1, 1.3, 1.6, 2.0, 2.4), False),    # with each further unit
