@@ -220,6 +220,7 @@ static void test_oom_list_of_mistakes(void **state)
         memcpy(bad + i, "rubbish=\n", 9);
     FILE *f = fopen(path, "w");
     assert_non_null(f);
+    fputs("[nand]\n", f);
     fputs(bad, f);
     fclose(f);
     assert_true(fail_every(do_check, false) >= 100);
