@@ -50,6 +50,11 @@ for cut in cuts:
     if play == "die":
         print("Oops: a page fault", flush=True)
         sys.exit(125)
+    if play in ("panic", "panic once"):
+        if play == "panic once":
+            json.dump({**plays, name: "good"}, open("plays", "w"))
+        print("vm/run: the machine died: Kernel panic - not syncing: no", flush=True)
+        sys.exit(125)
     if play == "wait":
         time.sleep(1000)
     if play == "fail":
@@ -176,6 +181,17 @@ def test_one_cut_again():
     write("plays", json.dumps({IDS[0]: "lost"}))
     broken = good_json("crash", "--cut", IDS[0], "--again", env=e)["conclusion"][0]
     assert broken.endswith("that breaks the promise of fsync."), broken
+
+
+def test_a_kernel_that_panics():
+    """Its cut is tried once more.  The second machine is the last one for it, and not for others."""
+    e = env()
+    write("plays", json.dumps({IDS[0]: "panic once", IDS[2]: "panic"}))
+    code, out, err = lab(*TWO, "--json", env=e)
+    assert code == 1 and err == "", err
+    assert done() == [IDS[0], *IDS[:3], *IDS[2:]], done()
+    assert [c["status"] for c in json.loads(out)["cuts"]] == ["done", "done", "lost", "done"]
+    assert json.loads(out)["cuts"][2]["message"].endswith("Kernel panic - not syncing: no")
 
 
 def test_a_guest_that_dies():

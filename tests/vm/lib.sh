@@ -10,7 +10,7 @@ if [ -z "${FE_AGAIN-}" ]; then
     said=$(mktemp) code=0
     trap 'cat "$said" >&2; rm -f "$said"' EXIT
     bash "$0" "$@" 2>"$said" || code=$?
-    if [ $code != 0 ] && grep -q '^vm/run: the machine died: Kernel panic' "$said"; then
+    if [ $code != 0 ] && grep -q 'the machine died: Kernel panic' "$said"; then
         echo "once more, because the kernel died:" >>"$said"
         code=0
         bash "$0" "$@" 2>>"$said" || code=$?

@@ -162,12 +162,13 @@ Ended = Generator[tuple[Cut, Outcome], None, None]
 def perform(cuts: Iterable[Cut], tool: Tool) -> Ended:
     """Each cut with its outcome.  Closing the generator ends the machine and the server.
 
-    A machine is booted once for all cuts that count for it.  A cut that ends the guest is lost, and
-    the machine boots again for the others.  LabError if the machine cannot be made, or if it ends
-    before it has done anything.
+    A machine is booted once for all cuts that count for it.  When it ends in a cut it boots again
+    for the others, and for this cut too if its kernel has panicked: User Mode Linux dies now and then
+    of its host's doings.  A cut that ends a second one is lost.  LabError if the machine cannot be
+    made, or if it ends before it has done anything.
     """
     scripts = machine.find_scripts("crash.sh")
-    waiting = list(cuts)
+    waiting, died = list(cuts), set[str]()
     if not waiting:
         return
     while waiting:
@@ -176,6 +177,9 @@ def perform(cuts: Iterable[Cut], tool: Tool) -> Ended:
             session = _Session(scripts, machine.find_plugin(tool), Path(name))
             try:
                 for cut, outcome in session.run(batch):
+                    if "Kernel panic" in outcome.message and cut.id not in died:
+                        died.add(cut.id)
+                        break
                     waiting = [other for other in waiting if other is not cut]
                     yield cut, outcome
             finally:
