@@ -148,6 +148,18 @@ def said(kind, text):
                           stdout=subprocess.PIPE).stdout.splitlines()
 
 
+def test_a_kernel_that_crashes_crashes_twice():
+    """A state is judged again by another machine, and what that one says counts."""
+    from flashemu_lab.crash import mounted
+    kept, crashed = mounted.Told(0, ""), mounted.Told(1, "the kernel crashed: x", kind="kernel")
+    for answers, wanted, left in (((crashed, kept), kept, 0), ((crashed, crashed, kept), crashed, 1),
+                                  ((kept, crashed), kept, 1)):
+        judge = object.__new__(mounted.Mounted)
+        judge._folder, said = Path("."), list(answers)
+        judge._judged = lambda image, marks, ranges: said.pop(0)
+        assert judge.run(Path("."), Path("image"), [], ()) is wanted and len(said) == left, answers
+
+
 def test_what_any_cut_may_leave_of_fat_is_no_fault():
     head = "fsck.fat 4.2 (2021-01-31)\n"
     tail = "\nLeaving filesystem unchanged.\n/dev/vdb: 2 files, 3/129022 clusters\n"
