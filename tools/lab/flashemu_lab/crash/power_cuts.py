@@ -163,9 +163,9 @@ def perform(cuts: Iterable[Cut], tool: Tool) -> Ended:
     """Each cut with its outcome.  Closing the generator ends the machine and the server.
 
     A machine is booted once for all cuts that count for it.  When it ends in a cut it boots again
-    for the others, and for this cut too if its kernel has panicked: User Mode Linux dies now and then
-    of its host's doings.  A cut that ends a second one is lost.  LabError if the machine cannot be
-    made, or if it ends before it has done anything.
+    for the others, and for this cut too if its kernel has panicked: User Mode Linux dies now and
+    then of its host's doings.  A cut that ends a second one is lost.  LabError if the machine
+    cannot be made, or if it ends before it has done anything.
     """
     scripts = machine.find_scripts("crash.sh")
     waiting, died = list(cuts), set[str]()
