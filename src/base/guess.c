@@ -5,10 +5,11 @@
  * lower case are the same letter.
  *
  * A name is near enough if its distance is at most a quarter of the length of the longer name, and at
- * most MOST_EDITS.  A word of FEWEST letters and more is also near to the names that begin with it, or
- * with a word within half of these edits, though less near than after a slip of the pen: who types
- * "bandw" has not finished.  A suggestion that is farther away would mislead people.  flashemu_lab/core/text.py has the same rule, and
- * tests/data/guesses.tsv the examples of both.
+ * most MOST_EDITS.  Who types "bandw" has not finished: a word of FEWEST letters and more also stands
+ * for the names that begin with it, with half as many edits, though a slip of the pen is nearer.
+ * A suggestion that is farther away would mislead people.
+ *
+ * flashemu_lab/core/text.py has the same rule, and tests/data/guesses.tsv the examples of both.
  */
 #include "base/guess.h"
 

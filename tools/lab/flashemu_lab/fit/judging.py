@@ -5,7 +5,7 @@ A search minimises the errors of points.  They leave out what is not compared, a
 rates of whole tests, so a wrong structure may have a smaller error than the right one.  The rivals
 that a search has at its end replay everything that the device was asked (`flashemu replay
 --against`).  The right one, with the right times, would score exactly 0, and the least score is
-chosen.  From there small steps of the structure and of the times go on downwards.
+chosen.  From there small steps of the structure and of the times lower it further.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from ..runs.program import Tool
 from .compare import base
 from .search import Fit
 
-# How far the steps of a time go, as natural logarithms, and how often all steps are tried.  What a
-# step has to bring at least, as a ratio of scores: noise of the medians is no reason to go on.
+# How far the steps of a time go, as natural logarithms, and how often all steps are tried at most.
+# A round that leaves more than this share of the score is the last one.
 _STEPS, _ROUNDS, _BETTER = (0.3, 0.08, 0.02), 4, 0.99
 
 

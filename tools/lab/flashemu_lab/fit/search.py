@@ -294,7 +294,8 @@ class Search(Mover[Fit, Structure]):
         """The same times with another structure.  A program of another page takes as long for each
         byte, and one during which the next data arrive as long as both did; a time that is 0, or
         that the fit's own structure lacks, begins where the clues put it."""
-        x = [*fit.x, 0.0][:len(times_of(s))]  # at most the last one is missing, or is too many
+        x = list(fit.x)
+        assert len(x) == len(times_of(s)), (fit.structure, s)
         rate = dict(zip((t.key for t in times_of(fit.structure)), fit.values()))["link.bandwidth"]
         arrives = s.page * 1e9 / rate
         for k, (t, first) in enumerate(zip(times_of(s), first_times(s, self._m))):
