@@ -410,13 +410,13 @@ static bool has_bad_bytes(struct fe_parse *ps, const char *s, size_t len)
 {
     for (size_t i = 0; i < len; i++) {
         unsigned char c = (unsigned char)s[i];
-        if (c == 0)
+        if ((c >= 0x20 || c == '\t') && c != 0x7f)
+            continue;
+        if (is_shown(ps, &ps->bytes) && c == 0)
             fe_parse_complain(ps, ps->line,
                               "a NUL byte: this is not a text file of 8-bit characters");
-        else if ((c < 0x20 && c != '\t') || c == 0x7f)
+        else if (ps->bytes.n <= FE_CROWD_SHOWN)
             fe_parse_complain(ps, ps->line, "the control character 0x%02x", c);
-        else
-            continue;
         return true;
     }
     return false;
@@ -503,6 +503,7 @@ void fe_parse_text(struct fe_parse *ps, const char *text, size_t len)
     else if (r > 0) /* the gate and inih disagree */
         fe_parse_complain(ps, (unsigned)r, "this line cannot be parsed");
     count_rest(ps, &ps->others, "are neither");
+    count_rest(ps, &ps->bytes, "have bytes that are no text");
     count_rest(ps, &ps->strays, "stand before the first [section]");
     if (ps->text != ps->end && !ps->nomem)
         fe_parse_complain(ps, ps->line + 1, "the installed inih cannot read lines of %d bytes",

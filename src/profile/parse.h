@@ -69,6 +69,7 @@ struct fe_parse {
     unsigned line;
     struct fe_crowd others; /* lines that are neither [SECTION] nor KEY = VALUE */
     struct fe_crowd strays; /* keys before the first section */
+    struct fe_crowd bytes;  /* lines with bytes that are no text */
     int section;       /* enum fe_section; SECTION_NONE, SECTION_REFUSED */
     bool in_note;      /* the last key of [provenance] was good; a line may continue it */
     bool continued;    /* the line that inih has got continues a value */

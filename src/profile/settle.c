@@ -279,7 +279,8 @@ static bool is_no_profile(const struct fe_parse *ps)
     for (int s = 0; s < FE_N_SECTIONS; s++)
         if (ps->section_line[s])
             return false;
-    return ps->others.n > FE_CROWD_SHOWN || ps->strays.n > FE_CROWD_SHOWN;
+    return ps->others.n > FE_CROWD_SHOWN || ps->strays.n > FE_CROWD_SHOWN ||
+           ps->bytes.n > FE_CROWD_SHOWN;
 }
 
 /* Whether the key must be given in this profile. */

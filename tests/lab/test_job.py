@@ -205,7 +205,8 @@ def test_wrong_use():
                        (["--on", "ideal", "-o", "no/out", *true], "no/out"),
                        (["script", "--on", "ideal", *true], "not both"),
                        (["/bin/false", "--on", "ideal"], "is no script; a command stands behind --"),
-                       (["true", "--on", "ideal"], "as in job --on PROFILE -- true")):
+                       (["true", "--on", "ideal"], "as in job --on PROFILE -- true"),
+                       (["--on", "ideal", "--", ""], "job -- '': the command is empty")):
         code, out, err = lab("job", *args)
         assert code == 2 and out == "" and said in err and err.count("\n") == 1, (args, err)
 

@@ -60,6 +60,7 @@ def test_mistakes_have_a_path():
 
     assert refused("{").startswith("1: is no JSON") and refused("[" * 100000)
     assert refused(document({**SEQ, "values": [float("nan")]})) == "1: is no JSON: NaN is no number"
+    assert refused("\n5 MB/s").endswith("`flashemu-lab import` makes one of what a benchmark has printed")
     assert refused("[]").startswith("the file: []; allowed: an object")
     assert refused('{"profile": "x"}') == \
         'is no measurement: there is no "format": "flashemu-measurement" in it'

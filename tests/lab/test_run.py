@@ -290,7 +290,7 @@ def test_the_report_is_the_page_again():
     assert read("again.html") == read("x/index.html")
     bad("nowhere/results.json: No such file", "report", "nowhere", "-o", "a.html")
     bad("nowhere/a.html: No such file", "report", "x", "-o", "nowhere/a.html")
-    for text, message in (("", ":1: is no JSON: "), ("[]", ": is not a result of flashemu-lab"),
+    for text, message in (("", ": is empty"), ("{", ":1: is no JSON: "), ("[]", ": is not a result of flashemu-lab"),
                           ("{}", ": is not a result of flashemu-lab")):
         write("x/results.json", text)
         bad("x/results.json" + message, "report", "x", "-o", "a.html")

@@ -474,6 +474,25 @@ static void test_check_counts_the_lines_of_another_format(void **state)
     free(list);
 }
 
+/* A picture, say. */
+static void test_check_counts_the_lines_of_a_binary_file(void **state)
+{
+    static const char *const want[] = {
+        ":1: the control character 0x01\n", ":2: the control character 0x7f\n",
+        ":4: the control character 0x02\n",
+        ":6: the last of 2 more lines that have bytes that are no text; a profile looks otherwise",
+    };
+    (void)state;
+    char *list = check_text("\x01\n\x7f\n\n\x02\n\x03\n\x04\n", 3 + 1);
+    for (size_t i = 0; i < ft_array_len(want); i++)
+        assert_non_null(strstr(list, want[i]));
+    assert_null(strstr(list, "0x03"));
+    free(list);
+    list = check_text("\x01\n\x02\n\x03\n", 3 + 8); /* three are just shown */
+    assert_null(strstr(list, "more"));
+    free(list);
+}
+
 static void test_check_reports_a_full_disk(void **state)
 {
     struct fe_err err = {""};
@@ -525,6 +544,7 @@ int main(void)
         cmocka_unit_test(test_check_of_a_good_file_is_silent),
         cmocka_unit_test(test_check_copes_with_many_mistakes),
         cmocka_unit_test(test_check_counts_the_lines_of_another_format),
+        cmocka_unit_test(test_check_counts_the_lines_of_a_binary_file),
         cmocka_unit_test(test_check_reports_a_full_disk),
         cmocka_unit_test(test_load_is_the_same_in_any_locale),
     };

@@ -125,6 +125,8 @@ def _script(words: Sequence[str], command: Sequence[str] | None) -> str:
     behind --; "" if there is neither."""
     if command is not None and words:
         raise LabError(f"job {words[0]} -- ...: a script, or a command behind --; not both")
+    if command and not command[0]:
+        raise LabError("job -- '': the command is empty")
     if command:
         return f"cd /mnt\n{shlex.join(command)}\n"
     if not words:

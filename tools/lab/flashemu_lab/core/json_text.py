@@ -24,12 +24,30 @@ _T = TypeVar("_T")
 
 def loads(text: str, name: str) -> Any:
     """The value of a text; LabError with `name` in front if it is no JSON."""
+    if not text.strip():
+        raise LabError(f"{name}: is empty")
     try:
         return json.loads(text, parse_constant=_no_number, parse_float=_number)
     except json.JSONDecodeError as e:
-        raise LabError(f"{name}:{e.lineno}: is no JSON: {e.msg}") from None
+        raise LabError(f"{name}:{e.lineno}: is no JSON: {_SAID.get(e.msg, e.msg)}") from None
     except (ValueError, RecursionError):
         raise LabError(f"{name}: is no JSON that can be read") from None
+
+
+# What Python says of a text, as this program says it.
+_SAID = {
+    "Expecting value": "a value is missing",
+    "Extra data": "something stands behind its end",
+    "Expecting property name enclosed in double quotes": "a name in double quotes is missing",
+    "Illegal trailing comma before end of object": "a comma stands in front of a '}'",
+    "Illegal trailing comma before end of array": "a comma stands in front of a ']'",
+    "Expecting ':' delimiter": "a colon is missing",
+    "Expecting ',' delimiter": "a comma is missing",
+    "Unterminated string starting at": "a text has no end",
+    "Invalid control character at": "a text has a control character",
+    "Invalid \\escape": "a text has an escape that JSON does not know",
+    "Invalid \\uXXXX escape": "a text has an escape that JSON does not know",
+}
 
 
 def _no_number(word: str) -> float:

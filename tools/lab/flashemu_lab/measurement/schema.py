@@ -244,6 +244,9 @@ def digest(path: Path) -> str:
 
 def parse(text: str, name: str) -> Measurement:
     """The measurement in a text; `name` is put in front of messages."""
+    if text.strip() and text.lstrip()[0] not in "{[":
+        raise LabError(f"{name}: is no measurement, which begins with a '{{'; `flashemu-lab "
+                       "import` makes one of what a benchmark has printed")
     value = loads(text, name)
     try:
         return _measurement(value)
