@@ -72,7 +72,8 @@ int fe_trace_format_find(const struct fe_trace_format **ret, const char *name,
         }
     }
     all_names(names, sizeof names, " ");
-    fe_guess_word(name, strlen(name), names, guess);
+    const char *meant = strcmp(name, "fio") == 0 ? "iolog" : name; /* as fio calls it */
+    fe_guess_word(meant, strlen(meant), names, guess);
     return fe_err_set(err, EINVAL, "format '%.80s': %sallowed are %s", name, guess, names);
 }
 

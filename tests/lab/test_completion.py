@@ -215,6 +215,15 @@ def test_an_option_with_a_value_is_given_once_and_is_something():
     assert parse(["camera", "--card", "ideal", "--card", "ssd-page"]).card == ["ideal", "ssd-page"]
 
 
+def test_quiet_in_front_of_the_command():
+    assert lab("-q", "list") == lab("--quiet", "list") == lab("list", "-q") and lab("-q", "list")[0] == 0
+
+
+def test_what_is_missing():
+    assert lab("advise") == (2, "", "flashemu-lab: the following arguments are required: PROFILE|MY.json "
+                             "(try flashemu-lab advise --help)\n")
+
+
 def test_an_output_is_of_the_kind_that_the_command_writes():
     """And that is said before the work, which may take long."""
     write("file", "")

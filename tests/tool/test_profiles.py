@@ -226,7 +226,8 @@ def test_help_alone_is_an_overview():
     assert commands | set(good("profiles").split()) <= words
     assert {key.split(".")[0] for key in keys} | {key.split(".")[1] for key in keys} <= words
     for typed, meant in (("transend8g", "transcend8g"), ("repaly", "replay"), ("nnad", "nand"),
-                         ("pgae", "page")):
+                         ("pgae", "page"), ("gc_policy", "ftl.gc_policy"),
+                         ("opn_random", "ftl.open_random"), ("tR", "nand.tR")):
         bad("there is no topic '%s'; did you mean %s?" % (typed, meant), "help", typed)
     bad("did you mean nand.tR?", "help", "nand.tr")
     assert "or unlimited\n  0        means unlimited\n" in good("help", "link.bandwidth")
@@ -248,6 +249,7 @@ def test_what_was_meant():
             ("no", ["gen", "random", "--fua", "noo"]),
             ("iolog", ["gen", "random", "--to", "iolgo"]),
             ("msr", ["trace", "x", "--from", "mrs"]),
+            ("iolog", ["trace", "x", "--from", "fio"]),
             ("ftl.op", ["replay", "ssd-page", one, "--vary", "ftl.po=1%"]),
             ("steady", ["replay", "ideal", one, "--until", "stedy"]),
             ("size", ["replay", "ideal", one, "sizze=3"]),

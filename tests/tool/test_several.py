@@ -109,6 +109,7 @@ def test_each_command_has_version_and_quiet():
         assert "-q, --quiet" in good(command, "--help"), command
     words = ["show", "transcend8g", "ftl.type=page"]
     assert "note: " in call(*words)[2] and call(*words, "-q")[2] == "" == call(*words, "--quiet")[2]
+    assert call("-q", *words) == call("--quiet", *words) == call(*words, "-q")
 
 
 def test_size_is_the_capacity():

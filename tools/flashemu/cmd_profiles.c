@@ -483,6 +483,7 @@ static int help_topics(void)
 static int unknown_topic(const char *topic, struct fe_err *err)
 {
     struct fe_guess guess = FE_GUESS_NONE;
+    const struct fe_option *key = NULL;
     char of_commands[FE_GUESS_MAX];
     size_t len = strlen(topic);
 
@@ -492,6 +493,15 @@ static int unknown_topic(const char *topic, struct fe_err *err)
         fe_guess_try(&guess, topic, len, fe_ftl_registry[i]->name);
     for (int i = 0; fe_profile_names[i]; i++)
         fe_guess_try(&guess, topic, len, fe_profile_names[i]);
+    for (uint32_t i = 0; i < fe_n_options; i++) {
+        unsigned before = guess.distance;
+        fe_guess_try(&guess, topic, len, fe_options[i].key);
+        if (guess.distance < before)
+            key = &fe_options[i];
+    }
+    if (key)
+        return fe_err_set(err, EINVAL, "help: there is no topic '%.60s'; did you mean %s.%s?", topic,
+                          fe_section_name(key->section), key->key);
     if (guess.name)
         return fe_err_set(err, EINVAL, "help: there is no topic '%.60s'; did you mean %s?", topic,
                           guess.name);

@@ -100,6 +100,12 @@ int main(int argc, char **argv)
         printf("flashemu %s\n", fe_version);
         return tool_finish(TOOL_OK);
     }
+    /* An option of all commands may stand in front of the command. */
+    if (argc > 2 && (strcmp(argv[1], "--quiet") == 0 || strcmp(argv[1], "-q") == 0)) {
+        char *quiet = argv[1];
+        argv[1] = argv[2];
+        argv[2] = quiet;
+    }
     /* `help COMMAND` is another way to write `COMMAND --help`. */
     char option[] = "--help", *help[] = {argc > 2 ? argv[2] : NULL, option, NULL};
     for (int i = 0; i < N_COMMANDS; i++)

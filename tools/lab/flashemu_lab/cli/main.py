@@ -73,6 +73,8 @@ def _dispatch(argv: Sequence[str]) -> int:
     if "_ARGCOMPLETE" in os.environ:  # a shell asks
         complete(parser)
     _refuse_empty(argv)
+    if argv and argv[0] in ("-q", "--quiet"):  # an option of all commands
+        argv = [*argv[1:2], argv[0], *argv[2:]]
     known = commands(parser)
     if argv and argv[0] in known:
         name, arguments = argv[0], _parsed(known[argv[0]], argv[1:])

@@ -304,7 +304,8 @@ def _add_recordings(add: Add) -> None:
     c = add("advise", "where to start a partition and how to format it, and what else costs")
     c.add_argument("profile", metavar="PROFILE|MY.json",
                    help="a profile's name, or a path to one, or to a measurement")
-    c.add_argument("settings", metavar="KEY=VALUE", nargs="*", help="changes keys of the profile")
+    c.add_argument("settings", metavar="KEY=VALUE", nargs="*", default=[],
+                   help="changes keys of the profile")
     _add_fit_options(c)
     c.add_argument("--workload", metavar="NAME,...", default=None,
                    help=f"what the device is for: {', '.join(workloads.ABOUT)} (all of them)")
