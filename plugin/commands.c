@@ -29,7 +29,7 @@ struct call {
     size_t n_args;
     json_t *reply;        /* an object with "ok":true */
     enum fe_said_by by;
-    enum fe_command_wish wish;
+    struct fe_command_wish wish;
     struct fe_err err;
 };
 
@@ -109,21 +109,22 @@ static int cmd_mark(struct call *c)
     uint64_t now_ns;
     for (size_t i = 0; i < c->n_args; i++)
         fe_text_add(text, sizeof text, "%s%s", i ? " " : "", c->arg[i]);
-    int r = fe_server_mark(c->server, text, c->by, &now_ns, &why);
+    int r = fe_server_mark(c->server, text, c->by, &now_ns, &c->wish.mark, &why);
     if (r < 0)
         return fe_err_set(&c->err, -r, "mark: %s", why.text);
+    c->wish.what = c->by == FE_BY_CLIENT ? FE_WISH_MARK : FE_WISH_NONE;
     return add(c, "device_ns", json_integer((json_int_t)now_ns));
 }
 
 static int cmd_quit(struct call *c)
 {
-    c->wish = FE_WISH_QUIT;
+    c->wish.what = FE_WISH_QUIT;
     return 0;
 }
 
 static int cmd_events(struct call *c)
 {
-    c->wish = FE_WISH_EVENTS;
+    c->wish.what = FE_WISH_EVENTS;
     return 0;
 }
 
@@ -395,7 +396,7 @@ bool fe_command_events(struct fe_server *s, uint64_t *next, char **ret_lines)
 }
 
 char *fe_command_run(struct fe_server *s, const char *line, size_t len, enum fe_said_by by,
-                     enum fe_command_wish *ret_wish)
+                     struct fe_command_wish *ret_wish)
 {
     struct call c = {.server = s, .by = by, .reply = json_pack("{s:b}", "ok", 1)};
     json_error_t jerr;
@@ -414,6 +415,6 @@ char *fe_command_run(struct fe_server *s, const char *line, size_t len, enum fe_
         free(c.text[i]);
     json_decref(req);
     json_decref(c.reply);
-    *ret_wish = r == 0 ? c.wish : FE_WISH_NONE;
+    *ret_wish = r == 0 ? c.wish : (struct fe_command_wish){.what = FE_WISH_NONE};
     return out;
 }

@@ -42,16 +42,19 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What a command asks the connection to do. */
-enum fe_command_wish { FE_WISH_NONE, FE_WISH_QUIT, FE_WISH_EVENTS };
+/* What a command asks the connection to do: to end the server, to listen to events from now on, or to
+ * send the reply when it is known what has become of a mark (fe_server_knows_mark). */
+struct fe_command_wish {
+    enum { FE_WISH_NONE, FE_WISH_QUIT, FE_WISH_EVENTS, FE_WISH_MARK } what;
+    uint64_t mark;
+};
 
 #define FE_CONTROL_LINE_MAX 65536 /* bytes of a request, without its newline */
 
 /* Carries out one line of len bytes, without its newline.  Returns the reply: one line with its
- * newline and a NUL, which the caller frees; NULL without memory.  *ret_wish is FE_WISH_QUIT if the
- * server shall end, and FE_WISH_EVENTS if this client listens to events from now on. */
+ * newline and a NUL, which the caller frees; NULL without memory. */
 char *fe_command_run(struct fe_server *s, const char *line, size_t len, enum fe_said_by by,
-                     enum fe_command_wish *ret_wish);
+                     struct fe_command_wish *ret_wish);
 
 /* Makes lines of some of the events from number *next on, and moves *next behind them.  Returns
  * false if there are none; otherwise *ret_lines is like a reply above. */

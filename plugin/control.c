@@ -7,6 +7,8 @@
  *
  *   a reply is not yet taken     write.  Nothing is read, so that a client that does not
  *                                read its replies delays only its own requests.
+ *   a mark is not yet known      nothing: the eventfd of the events tells.  Requests in front of the
+ *                                mark may take long, and delay only the client that waits for it.
  *   a complete line is there     nothing: its turn comes in the next round without waiting.
  *   there are events for it      nothing: some of the events go out.  It may fall behind by as
  *                                many as plugin/events.h keeps, and is told what it missed.
@@ -45,6 +47,8 @@ struct client {
     size_t in_len;
     char *out;          /* the reply that is being sent, or NULL */
     size_t out_len, out_done;
+    char *held;         /* the reply to `mark`, until it is known what has become of that; or NULL */
+    uint64_t mark;
     bool eof;           /* the client has shut down its side */
     bool closing;       /* no more requests are accepted */
     bool is_away;       /* it was one client too many; `in` is NULL */
@@ -76,6 +80,7 @@ static void client_free(struct fe_control *c, struct client *cl)
     close(cl->fd);
     free(cl->in);
     free(cl->out);
+    free(cl->held);
 }
 
 /* The end of the first line, or NULL if there is no complete line.  The last line of a client
@@ -88,14 +93,14 @@ static const char *line_end(const struct client *cl)
 
 static bool has_turn(const struct client *cl)
 {
-    return !cl->out && !cl->closing &&
+    return !cl->out && !cl->held && !cl->closing &&
            (line_end(cl) || cl->in_len > FE_CONTROL_LINE_MAX || (cl->eof && !cl->listens));
 }
 
 /* The client has shut down its side and only listens: there is nothing to read from it. */
 static bool is_only_listening(const struct client *cl)
 {
-    return cl->eof && cl->listens && !cl->closing && !line_end(cl);
+    return cl->eof && cl->listens && !cl->held && !cl->closing && !line_end(cl);
 }
 
 static bool has_news(const struct client *cl)
@@ -151,6 +156,25 @@ static char *start_listening(struct fe_control *c, struct client *cl, char *repl
     return fe_command_error(err.text);
 }
 
+/* Sends the reply to the mark if it is known what has become of that; false if the client is gone. */
+static bool client_mark(struct fe_control *c, struct client *cl, short revents)
+{
+    struct fe_err err = {""};
+    int r;
+    if (revents & (POLLERR | POLLHUP))
+        return false;
+    if (!fe_server_knows_mark(c->server, cl->mark, &r, &err))
+        return true;
+    char *reply = cl->held;
+    cl->held = NULL;
+    if (r < 0) {
+        free(reply);
+        reply = fe_command_error(err.text);
+    }
+    set_reply(cl, reply);
+    return client_send(c, cl);
+}
+
 /* Sends the client some of its events; false if it is gone. */
 static bool client_events(struct fe_control *c, struct client *cl)
 {
@@ -170,12 +194,17 @@ static bool client_turn(struct fe_control *c, struct client *cl)
         size_t len = (size_t)(end - cl->in);
         if (flashemu_debug_control)
             fe_debug("control: request %.*s", (int)len, cl->in);
-        enum fe_command_wish wish;
+        struct fe_command_wish wish;
         char *reply = fe_command_run(c->server, cl->in, len, FE_BY_CLIENT, &wish);
-        cl->quit = wish == FE_WISH_QUIT;
-        if (wish == FE_WISH_EVENTS)
+        cl->quit = wish.what == FE_WISH_QUIT;
+        if (wish.what == FE_WISH_EVENTS)
             reply = start_listening(c, cl, reply);
-        set_reply(cl, reply);
+        if (wish.what == FE_WISH_MARK && reply) {
+            cl->held = reply;
+            cl->mark = wish.mark;
+        } else {
+            set_reply(cl, reply);
+        }
         len += end < cl->in + cl->in_len; /* the newline, if there is one */
         memmove(cl->in, cl->in + len, cl->in_len - len);
         cl->in_len -= len;
@@ -213,9 +242,11 @@ static bool client_step(struct fe_control *c, struct client *cl, short revents)
 {
     if (cl->out)
         return !(revents & (POLLOUT | POLLERR | POLLHUP)) || client_send(c, cl);
+    if (cl->held && !client_mark(c, cl, revents))
+        return false;
     if (is_only_listening(cl) && (revents & (POLLERR | POLLHUP)))
         return false;
-    if (!has_turn(cl) && !is_only_listening(cl) && revents && !client_recv(cl))
+    if (!has_turn(cl) && !is_only_listening(cl) && !cl->held && revents && !client_recv(cl))
         return false;
     if (has_turn(cl) && !client_turn(c, cl))
         return false;
@@ -276,7 +307,7 @@ static void wait_for_work(struct fe_control *c, struct pollfd *p)
     c->accept_failed = false;
     for (size_t i = 0; i < c->n_clients; i++) {
         const struct client *cl = &c->client[i];
-        short idle = is_only_listening(cl) ? 0 : POLLIN;
+        short idle = is_only_listening(cl) || cl->held ? 0 : POLLIN;
         p[FIRST_CLIENT + i] = (struct pollfd){.fd = cl->fd, .events = cl->out ? POLLOUT : idle};
         if (has_turn(cl) || has_news(cl))
             timeout_ms = 0;

@@ -79,8 +79,8 @@ struct fe_recorder {
     pthread_mutex_t lock; /* protects what follows; no other lock is taken while it is held */
     pthread_cond_t due;   /* is_idle has become false, or is_closing true; its clock is monotonic, as
                              fe_clock_now_ns */
-    pthread_cond_t moved; /* `first` has moved */
-    unsigned n_awaited;   /* threads that wait for a mark: there is no pause then */
+    uint64_t awaited;     /* somebody waits for a mark up to here: until then there is no pause */
+    int wake_fd;          /* hears of it; -1: nothing does */
     uint64_t written;     /* records in the file */
     bool has_failed;      /* the host has refused a batch: nothing more is written */
     bool is_closing;
@@ -123,8 +123,8 @@ static int check_contents(const struct kept_file *f, int fd, const char *first_l
     return 0;
 }
 
-/* Opens what is there, locks it as long as it is written, and empties it.  A pipe or a terminal has no contents to lose.  A disk has,
- * and so it is refused like a folder. */
+/* Opens what is there, locks it as long as it is written, and empties it.  A pipe or a terminal has no
+ * contents to lose.  A disk has, and so it is refused like a folder. */
 static int open_file(struct kept_file *f, const char *path, const char *first_line,
                      struct fe_err *err)
 {
@@ -162,7 +162,6 @@ static void init_locks(struct fe_recorder *r)
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&r->due, &monotonic);
-    pthread_cond_init(&r->moved, NULL);
     pthread_condattr_destroy(&monotonic);
     pthread_mutex_init(&r->lock, NULL);
 }
@@ -192,6 +191,7 @@ int fe_recorder_open(struct fe_recorder **ret, const char *path, const char *dat
     if (!r)
         return fe_err_nomem(err, "recorder", sizeof *r);
     init_locks(r);
+    r->wake_fd = -1;
     if (asprintf(&r->trace.name, "trace=%s", path) < 0)
         r->trace.name = NULL;
     if (data && asprintf(&r->data.name, "trace-data=%s", data) < 0)
@@ -346,22 +346,29 @@ int fe_recorder_add_mark(struct fe_recorder *r, uint64_t now_ns, const char *tex
     return 0;
 }
 
-int fe_recorder_await(struct fe_recorder *r, uint64_t ticket, struct fe_err *err)
+void fe_recorder_wake(struct fe_recorder *r, int fd)
 {
-    int code = 0;
+    r->wake_fd = fd;
+}
+
+/* The writer must know that somebody waits before it may find the mark. */
+void fe_recorder_hurry(struct fe_recorder *r, uint64_t ticket)
+{
     pthread_mutex_lock(&r->lock);
-    r->n_awaited++;
+    r->awaited = fe_max_u64(r->awaited, ticket + 1);
     pthread_mutex_unlock(&r->lock);
     fe_recorder_finish(r, ticket, FE_OK);
-    pthread_mutex_lock(&r->lock);
     pthread_cond_signal(&r->due); /* the writer may be in its pause */
-    while (atomic_load(&r->first) <= ticket)
-        pthread_cond_wait(&r->moved, &r->lock);
-    r->n_awaited--;
-    if (r->has_failed)
-        code = fe_err_set(err, EIO, "%s", fe_recorder_ended(r));
+}
+
+bool fe_recorder_is_known(struct fe_recorder *r, uint64_t ticket, int *ret, struct fe_err *err)
+{
+    pthread_mutex_lock(&r->lock);
+    bool is_known = atomic_load(&r->first) > ticket;
+    if (is_known)
+        *ret = r->has_failed ? fe_err_set(err, EIO, "%s", fe_recorder_ended(r)) : 0;
     pthread_mutex_unlock(&r->lock);
-    return code;
+    return is_known;
 }
 
 const char *fe_recorder_ended(const struct fe_recorder *r)
@@ -435,8 +442,16 @@ static void put(struct fe_recorder *r, uint32_t n)
     } else if (!r->has_failed) {
         r->written += n;
     }
-    pthread_cond_broadcast(&r->moved);
+    bool wake = first < r->awaited && r->wake_fd >= 0;
     pthread_mutex_unlock(&r->lock);
+    if (wake) /* the counter can only be full, and then it is readable */
+        (void)!write(r->wake_fd, &(uint64_t){1}, sizeof(uint64_t));
+}
+
+/* With the lock held. */
+static bool is_awaited(const struct fe_recorder *r)
+{
+    return atomic_load(&r->first) < r->awaited;
 }
 
 /* Moves `ready` behind the finished records.  Returns how many can be written. */
@@ -461,8 +476,7 @@ static void await_record(struct fe_recorder *r)
 }
 
 /* Lets PAUSE_NS pass, so that several records are written together, unless somebody waits for a mark.
- * Returns whether the recorder is
- * closing, which ends the pause. */
+ * Returns whether the recorder is closing, which ends the pause. */
 static bool pause_writing(struct fe_recorder *r)
 {
     uint64_t at_ns = fe_clock_now_ns() + PAUSE_NS;
@@ -471,7 +485,7 @@ static bool pause_writing(struct fe_recorder *r)
         .tv_nsec = (long)(at_ns % FE_NS_PER_S),
     };
     pthread_mutex_lock(&r->lock);
-    for (int code = 0; !r->is_closing && !r->n_awaited && code == 0;)
+    for (int code = 0; !r->is_closing && !is_awaited(r) && code == 0;)
         code = pthread_cond_timedwait(&r->due, &r->lock, &until);
     bool is_closing = r->is_closing;
     pthread_mutex_unlock(&r->lock);
@@ -538,7 +552,6 @@ int fe_recorder_close(struct fe_recorder *r, struct fe_err *err)
     if (closed < 0 && !r->has_failed)
         end(r, &r->failure, -closed, why.text);
     int code = r->errnum ? fe_err_set(err, r->errnum, "%s", fe_recorder_ended(r)) : 0;
-    pthread_cond_destroy(&r->moved);
     pthread_cond_destroy(&r->due);
     pthread_mutex_destroy(&r->lock);
     free(r->is_finished);

@@ -17,8 +17,8 @@
  * with the record; what waits is at most FE_RECORDER_BYTES.
  *
  * Thread rule: fe_recorder_add and fe_recorder_add_mark are called with the device's lock held, which
- * gives the records their order.  Open, start and close are called when there are no requests.  Any thread may call the
- * other functions.
+ * gives the records their order.  Open, wake, start and close are called when there are no requests.
+ * Any thread may call the other functions.
  */
 #pragma once
 
@@ -27,6 +27,7 @@
 #include "flashemu/stats.h"
 #include "workload/trace.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define FE_RECORDER_KEPT  65536 /* requests; a power of two */
@@ -43,6 +44,9 @@ struct fe_recorder;
 int fe_recorder_open(struct fe_recorder **ret, const char *path, const char *data,
                      const struct fe_origin *origin, struct fe_err *err);
 
+/* Names an eventfd that becomes readable when more is known of a mark for which somebody waits. */
+void fe_recorder_wake(struct fe_recorder *r, int fd);
+
 /* Starts the thread; to be called after the fork.  -EAGAIN with message. */
 int fe_recorder_start(struct fe_recorder *r, struct fe_err *err);
 
@@ -54,14 +58,18 @@ uint64_t fe_recorder_add(struct fe_recorder *r, const struct fe_request *req,
 void fe_recorder_finish(struct fe_recorder *r, uint64_t ticket, enum fe_status status);
 
 /* Adds a mark (fe_trace_mark_ok) at that time of the device: behind all requests that were added.
- * *ret_ticket is for fe_recorder_await, which must follow, without the device's lock, or for
- * fe_recorder_finish, if nobody waits.  -ENOMEM, or why the trace has ended, with message. */
+ * *ret_ticket is for fe_recorder_hurry, which must follow, or for fe_recorder_finish, if nobody waits.
+ * -ENOMEM, or why the trace has ended, with message. */
 int fe_recorder_add_mark(struct fe_recorder *r, uint64_t now_ns, const char *text,
                          uint64_t *ret_ticket, struct fe_err *err);
 
-/* Waits until the mark stands in the file, which takes as long as the requests in front of it and the
- * disk take.  Why it does not get there, with message. */
-int fe_recorder_await(struct fe_recorder *r, uint64_t ticket, struct fe_err *err);
+/* Finishes a mark for which somebody waits: it gets into the file as soon as the requests in front of it
+ * are answered. */
+void fe_recorder_hurry(struct fe_recorder *r, uint64_t ticket);
+
+/* Whether it is known what has become of the mark, which takes as long as the requests in front of it
+ * and the disk take.  *ret is 0 if it stands in the file, or -EIO with a message why not. */
+bool fe_recorder_is_known(struct fe_recorder *r, uint64_t ticket, int *ret, struct fe_err *err);
 
 struct fe_recorder_state {
     uint64_t records;  /* requests in the trace: in the file, or on their way to the file */

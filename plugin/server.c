@@ -42,8 +42,12 @@ static int open_trace(struct fe_server *s, const struct fe_params *p,
                       const struct fe_origin *origin, struct fe_err *err)
 {
     s->trace = strdup(p->trace);
-    return s->trace ? fe_recorder_open(&s->recorder, p->trace, p->trace_data, origin, err)
-                    : fe_err_nomem(err, "trace", strlen(p->trace) + 1);
+    if (!s->trace)
+        return fe_err_nomem(err, "trace", strlen(p->trace) + 1);
+    int r = fe_recorder_open(&s->recorder, p->trace, p->trace_data, origin, err);
+    if (r == 0)
+        fe_recorder_wake(s->recorder, s->events.wake_fd);
+    return r;
 }
 
 /* Keeps the origin for `stats`, and begins the trace with it. */

@@ -179,11 +179,16 @@ uint32_t fe_server_take_events(struct fe_server *s, uint64_t *next, struct fe_ev
  * or a guest, from the one thread that answers them, which must not wait for any of them. */
 enum fe_said_by { FE_BY_CLIENT, FE_BY_GUEST };
 
-/* Writes a mark into the trace, behind everything that has been answered.  For a client it returns when
- * the mark stands in the file; for a guest the recorder writes it later.  *now_ns is its device time.
- * -EINVAL with message without trace= or if a mark cannot have this text; why the trace has ended. */
+/* Writes a mark into the trace, behind everything that has been answered; the recorder does it later.
+ * *now_ns is its device time.  For a client *ret_mark is its number, and the descriptor of the events
+ * becomes readable when something is known of it.  -EINVAL with message without trace= or if a mark
+ * cannot have this text; why the trace has ended. */
 int fe_server_mark(struct fe_server *s, const char *text, enum fe_said_by by, uint64_t *now_ns,
-                   struct fe_err *err);
+                   uint64_t *ret_mark, struct fe_err *err);
+
+/* Whether it is known what has become of a client's mark.  *ret is 0 if it stands in the file, or -EIO
+ * with a message why not. */
+bool fe_server_knows_mark(struct fe_server *s, uint64_t mark, int *ret, struct fe_err *err);
 
 /* Device time jumps ahead by ns, and the device does its idle work in that time.  A request that is
  * already waiting keeps its deadline.  *ret_now_ns is the device's clock afterwards.  -EOVERFLOW,

@@ -354,10 +354,8 @@ int fe_server_power_on(struct fe_server *s, uint64_t *ret_ready_ns, struct fe_er
 }
 
 int fe_server_mark(struct fe_server *s, const char *text, enum fe_said_by by, uint64_t *now_ns,
-                   struct fe_err *err)
+                   uint64_t *ret_mark, struct fe_err *err)
 {
-    uint64_t ticket;
-
     if (!s->recorder)
         return fe_err_set(err, EINVAL, "this server writes no trace; trace=FILE records one");
     if (!fe_trace_mark_ok(text, strlen(text)))
@@ -365,13 +363,18 @@ int fe_server_mark(struct fe_server *s, const char *text, enum fe_said_by by, ui
                           "a blank at its ends", FE_TRACE_MARK_MAX);
     lock_to_change(s);
     *now_ns = now_locked(s, fe_clock_now_ns()); /* what was answered before is over by then */
-    int r = fe_recorder_add_mark(s->recorder, *now_ns, text, &ticket, err);
+    int r = fe_recorder_add_mark(s->recorder, *now_ns, text, ret_mark, err);
     unlock(&s->lock);
     if (r == 0 && by == FE_BY_CLIENT)
-        return fe_recorder_await(s->recorder, ticket, err);
-    if (r == 0)
-        fe_recorder_finish(s->recorder, ticket, FE_OK);
+        fe_recorder_hurry(s->recorder, *ret_mark);
+    else if (r == 0)
+        fe_recorder_finish(s->recorder, *ret_mark, FE_OK);
     return r;
+}
+
+bool fe_server_knows_mark(struct fe_server *s, uint64_t mark, int *ret, struct fe_err *err)
+{
+    return fe_recorder_is_known(s->recorder, mark, ret, err);
 }
 
 int fe_server_idle(struct fe_server *s, uint64_t ns, uint64_t *ret_now_ns, struct fe_err *err)

@@ -160,7 +160,7 @@ static int hear(void *ctx, uint64_t number, struct fe_err *err)
 {
     struct fe_front *f = ctx;
     char text[32];
-    uint64_t now_ns;
+    uint64_t now_ns, mark;
 
     fe_server_pass(f->blk.server, f->calendar.base_ns + f->calendar.now_ns);
     if (f->commands)
@@ -168,7 +168,7 @@ static int hear(void *ctx, uint64_t number, struct fe_err *err)
     if (!f->blk.params->trace)
         return 0;
     snprintf(text, sizeof text, "%llu", (unsigned long long)number);
-    return fe_server_mark(f->blk.server, text, FE_BY_GUEST, &now_ns, err);
+    return fe_server_mark(f->blk.server, text, FE_BY_GUEST, &now_ns, &mark, err);
 }
 
 static void quit(void)

@@ -64,11 +64,11 @@ static int write_reply(int dir, const char *folder, const char *reply, struct fe
 /* NULL without memory. */
 static char *carry_out(struct fe_server *s, const char *line, size_t len)
 {
-    enum fe_command_wish wish = FE_WISH_NONE;
+    struct fe_command_wish wish;
     if (len > FE_CONTROL_LINE_MAX)
         return fe_command_error("the command is too long");
     char *reply = fe_command_run(s, line, len, FE_BY_GUEST, &wish);
-    if (wish == FE_WISH_NONE)
+    if (wish.what == FE_WISH_NONE)
         return reply;
     free(reply);
     return fe_command_error("not for a guest: it has no connection, and its time ends with the server");

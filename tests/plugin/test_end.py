@@ -10,12 +10,14 @@ nbdkit does not end before its clients have hung up.  The clients here do so whe
 requests fail, as programs do.
 """
 
+import json
 import os
 import signal
 import socket
+import tempfile
 import time
 
-from flashemu_server import Server, nbd, run
+from flashemu_server import Ctl, Server, nbd, run
 
 HANG = 5 # seconds; the waits have more than 60 left
 
@@ -122,6 +124,37 @@ def test_sigterm_while_the_device_hangs():
             s.proc.send_signal(signal.SIGTERM)
             hang_up_on_error(h, cookies)
             ends(s, start)
+
+
+def test_a_mark_behind_a_request_that_hangs():
+    """It delays nobody but the client that waits for it, which may die, and it does not delay the end.
+    A request of a client that waits for a mark has its turn after it."""
+    with tempfile.TemporaryDirectory(prefix="fe") as folder:
+        trace = os.path.join(folder, "trace")
+        with Server("ideal", "trace=" + trace) as s, Ctl(s.control) as waits, \
+                Ctl(s.control) as dies, Ctl(s.control) as listens:
+            h = s.connect()
+            assert s.ctl("hang", "3600s")["ok"] and listens.ask("events")["ok"]
+            cookies, buffers = start_requests(s, h, 1)
+            wait_for_reads(s, 1)
+            for client, text in ((waits, "a"), (dies, "b"), (listens, "c")):
+                client.send(json.dumps({"cmd": "mark", "args": [text]}).encode() + b"\n")
+            waits.send(b'{"cmd":"get","args":["clock"]}\n')
+            dies.close()
+            assert s.stats()["trace"]["records"] == 4 and s.ctl("power-cut")["ok"]
+            assert listens.line()["event"] == "power-cut"
+            waits.sock.setblocking(False)
+            try:
+                raise AssertionError(waits.sock.recv(1))
+            except BlockingIOError:
+                pass
+            start = time.monotonic()
+            s.proc.send_signal(signal.SIGTERM)
+            hang_up_on_error(h, cookies)
+            ends(s, start)
+        with open(trace, encoding="ascii") as f:
+            lines = [line.split() for line in f if not line.startswith("#")]
+        assert [line[1:] for line in lines][1:] == [["mark", x] for x in "abc"], lines
 
 
 def test_sigterm_with_a_long_program_time():

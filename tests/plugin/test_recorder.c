@@ -10,11 +10,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -414,20 +415,12 @@ static void test_recorder_paths_that_are_no_file(void **state)
     assert_null(r);
 }
 
-/* A thread that waits for a mark. */
-struct waiter {
-    struct fe_recorder *r;
-    uint64_t ticket;
-    atomic_bool is_over;
-    int result;
-};
-
-static void *await_mark(void *arg)
+/* Whether the descriptor becomes readable within a time that is only waited for if it does not. */
+static bool hears(int fd, int ms)
 {
-    struct waiter *w = arg;
-    w->result = fe_recorder_await(w->r, w->ticket, NULL);
-    atomic_store(&w->is_over, true);
-    return NULL;
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    uint64_t n;
+    return poll(&p, 1, ms) == 1 && read(fd, &n, sizeof n) == sizeof n;
 }
 
 static void read_text(const char *file, char *buf, size_t len)
@@ -446,25 +439,28 @@ static void test_a_mark_stands_behind_what_was_answered(void **state)
     struct fe_request req = {.type = FE_REQ_WRITE, .offset = 1024, .len = 512, .buf = sector};
     struct fe_reply reply = {.arrival_ns = 4, .complete_ns = 6, .status = FE_OK};
     struct fe_work work = {0};
-    pthread_t thread;
+    uint64_t mark;
+    int fd = eventfd(0, EFD_NONBLOCK), result = 1;
     (void)state;
     snprintf(data, sizeof data, "%s.data", path);
     assert_int_equal(fe_recorder_open(&r, path, data, NULL, NULL), 0);
+    fe_recorder_wake(r, fd);
     assert_int_equal(fe_recorder_start(r, NULL), 0);
-    struct waiter w = {.r = r};
     uint64_t ticket = fe_recorder_add(r, &req, &reply, &work);
     memset(sector, 0xee, sizeof sector); /* the caller's from now on */
-    assert_int_equal(fe_recorder_add_mark(r, 6, "kept", &w.ticket, NULL), 0);
-    pthread_create(&thread, NULL, await_mark, &w);
-    usleep(60000);
-    assert_false(atomic_load(&w.is_over)); /* the write in front of it is not answered yet */
+    assert_int_equal(fe_recorder_add_mark(r, 6, "kept", &mark, NULL), 0);
+    fe_recorder_hurry(r, mark);
+    assert_false(hears(fd, 60)); /* the write in front of it is not answered yet */
+    assert_false(fe_recorder_is_known(r, mark, &result, NULL));
     fe_recorder_finish(r, ticket, FE_OK);
-    pthread_join(thread, NULL);
-    assert_int_equal(w.result, 0);
+    while (!fe_recorder_is_known(r, mark, &result, NULL))
+        assert_true(hears(fd, 60000));
+    assert_int_equal(result, 0);
     read_text(path, text, sizeof text); /* in the file before anything is closed */
     assert_non_null(strstr(text, "# data: "));
     assert_non_null(strstr(text, "4 write 1024 512 done=6 data=542\n6 mark kept\n"));
     assert_int_equal(fe_recorder_close(r, NULL), 0);
+    close(fd);
 
     struct fe_data_reader *reader;
     assert_int_equal(fe_data_reader_open(&reader, data, NULL), 0);

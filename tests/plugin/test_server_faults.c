@@ -166,7 +166,7 @@ static void test_commands_without_memory(void **state)
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
         for (int good = 0; good < 2; good++)
             for (int n = 1, left = 0; left == 0; n++) {
-                enum fe_command_wish wish;
+                struct fe_command_wish wish;
                 for_good = good;
                 fail_alloc = n;
                 char *reply = fe_command_run(s, lines[i], strlen(lines[i]), FE_BY_CLIENT, &wish);

@@ -97,7 +97,7 @@ static void run_commands(struct fe_server *s)
         "{\"cmd\":\"power-on\"}",
     };
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
-        enum fe_command_wish wish;
+        struct fe_command_wish wish;
         char *reply = fe_command_run(s, lines[i], strlen(lines[i]), FE_BY_CLIENT, &wish);
         assert_non_null(reply);
         if (!strstr(reply, "\"ok\":true") && !strstr(reply, "\"ok\": true"))
