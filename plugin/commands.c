@@ -206,7 +206,9 @@ static int cmd_power_cut(struct call *c)
     struct fe_err why = {""};
     uint64_t in_ns = 0, writes = 0, now_ns;
     bool after = c->n_args >= 2 && strcmp(c->arg[0], "after") == 0;
-    if (after && c->n_args == 3 && strncmp(c->arg[2], "write", 5) == 0) {
+    bool counts = c->n_args == 3 &&
+                  (strcmp(c->arg[2], "writes") == 0 || strcmp(c->arg[2], "write") == 0);
+    if (after && counts) {
         int r = number(c, "power-cut after", 1, 1, UINT64_C(1) << 60, &writes);
         if (r < 0)
             return r;

@@ -150,7 +150,8 @@ def test_extents_know_the_present_of_each_clock():
 def test_wrong_use_is_told():
     with Server("ssd-page", "clock=virtual") as s:
         has_all(s.ctl("power-on")["error"], "power is on")
-        for args in (["soon"], ["after"], ["after", "x"], ["after", "0", "writes"], ["at", "noon"]):
+        for args in (["soon"], ["after"], ["after", "x"], ["after", "0", "writes"], ["at", "noon"],
+                     ["after", "3", "writers"], ["after", "3", "writes", "now"]):
             assert not s.ctl("power-cut", *args)["ok"]
         assert s.ctl("power-cut")["ok"]
         has_all(s.ctl("power-cut")["error"], "power is off")
