@@ -318,7 +318,16 @@ def test_what_iostat_prints_as_json():
     assert sysstat.read(old, "", "x") == Reading("iostat", "mmcblk0", 10240 * DAY, 4096, 0)
     basic = text({"tps": 3, "MB_wrtn/s": 2, "MB_wrtn": 100})
     assert sysstat.read(basic, "", "x") == Reading("iostat", "mmcblk0", 2**21 * DAY, 0, 50)
-    refused("is no whole JSON", sysstat.read, new[:-20], "", "x")
+    refused("x:1: is no JSON", sysstat.read, new[:-20], "", "x")
+    deep = '{"sysstat": ' + 50000 * "[" + "]" * 50000 + ', "disk_device": 1}'
+    assert readings.kind_of(deep) == "iostat"
+    refused("is no JSON that can be read", sysstat.read, deep, "", "x")
+    for old, other in (('{"timestamp"', '5, {"timestamp"'), ('"11/30/26 11:00:00"', '{"interval": []}'),
+                       ('"11/30/26 11:00:00"', '{"interval": "x"}'), ('"mmcblk0", ', '"mmcblk0"}, 7, {'),
+                       ('"disk": [', '"io": 3, "disk": ['), ('"disk": [', '"io": {"io-writes": 3}, "disk": ['),
+                       ('"disk": [', '"disk": 3, "dusk": [')):
+        assert old in new, old
+        refused("x: report 1 is not what sysstat prints", sysstat.read, new.replace(old, other, 1), "", "x")
     refused("no sysstat.hosts", sysstat.read, '{"sysstat": {}}', "", "x")
 
 
@@ -505,6 +514,19 @@ def test_an_emmc_at_two_times():
     bad("of the same step", "life", paths[0], paths[0], "--apart", "1y")
     bad("--apart TIME", "life", *paths)
     bad("--age belongs to one reading", "life", *paths, "--apart", "1y", "--age", "2y")
+
+
+def test_an_emmc_at_three_times():
+    """The first and the last reading count.  A message names the file of the reading that is wrong."""
+    dated = [(f"{name}.txt", f"2026-{month}-01 00:00:00\n{emmc(*steps)}") for name, month, steps in (
+        ("a", "01", ("0x01", "0x02")), ("b", "02", ("0x02", "0x04")), ("c", "03", ("0x03", "0x07")))]
+    found = works._of_registers(dated, works.Told())
+    assert found.before.used == {"A": (0, 0.1), "B": (0.1, 0.2)}
+    assert found.health.used == {"A": (0.2, 0.3), "B": (0.6, 0.7)} and found.apart == 59 * DAY
+    for i, name in ((0, "a.txt"), (2, "c.txt")):
+        broken = list(dated)
+        broken[i] = name, dated[i][1].replace("A]: 0x0", "A]: 0x7")
+        refused(f"{name}: LIFE_TIME_EST_TYP_A is '0x7", works._of_registers, broken, works.Told())
 
 
 run(globals())

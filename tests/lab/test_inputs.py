@@ -24,6 +24,7 @@ from flashemu_lab.experiment.plan import plan
 from flashemu_lab.experiment.spec import load
 from flashemu_lab.recording import recordings
 from flashemu_lab.runs import dask_cluster, worker
+from flashemu_lab.runs.expression import parse_profile
 from flashemu_lab.runs.local import execute
 from flashemu_lab.runs.program import Outcome, Tool
 from flashemu_lab.runs.run import Input, Run, Source, arguments
@@ -139,6 +140,17 @@ def test_a_profile_that_changes():
         refuses(runs, lambda: write("profiles/mine.ini", text + "\n"), "profiles/mine.ini")
     finally:
         del os.environ["FLASHEMU_PATH"]
+
+
+def test_a_name_that_looks_like_the_end_of_a_line():
+    """What Python takes for the end of a line begins no section, which would hide the rest of [device]."""
+    ini = Path(TOP, "profiles/ssd-page.ini").read_text(encoding="utf-8")
+    for end in "\u2028\u2029\x85":
+        name = f"a{end}[provenance]"
+        Path("named.ini").write_text(ini.replace("model = page-mapped drive, 1 GiB of SLC", f"model = {name}"),
+                                     encoding="utf-8")
+        keys = parse_profile(Tool().canonical("./named.ini", ("device.used=1G",)))
+        assert keys["device.model"] == name and keys["device.used"] == "1G", keys
 
 
 def test_a_program_that_changes():
@@ -398,7 +410,7 @@ def test_a_file_of_somebody_else_is_kept():
     for name, command, ours, others in (
             ("s.csv", ["sample"], "seed,filesystem,recording,sha256\n", ("a,b\n", "seed\n")),
             ("j.json", ["job", "--on", "nosuch"], '[{"schema": "flashemu-job-1"}]',
-             ('[{"schema": "other"}]', "[3]", "{}", "[", "#!/bin/sh\n"))):
+             ('[{"schema": "other"}]', "[3]", "{}", "[", 50000 * "[", "#!/bin/sh\n"))):
         args = argparse.Namespace(output=Path(name), force=False)
         for text in ("", ours):
             write(name, text)

@@ -30,7 +30,7 @@ TRACE = """# flashemu trace 1
 1000 write 8192 8192 done=3000 programmed=12288
 1500 read 0 512 done=3400
 2000 flush 0 0 done=3600 programmed=4096
-5000 mark 7
+5000 mark 7\u2028x
 9000 trim 4096 4096 done=9100
 10000 write 0 4096 done=12000 programmed=9
 """
@@ -65,6 +65,51 @@ def test_console():
     assert timed._syncs(Path("console")) == [
         timed.Sync("fsync", "dd", 5, 900), timed.Sync("sync", "my prog: x", 7, 1),
         timed.Sync("msync", "sh", 10, 0)]
+
+
+def test_a_guest_that_does_not_come_to_its_end():
+    """What the device says about it comes first, in its last line; then the guest's output, and then
+    what its kernel said last."""
+    one = timed.Timed.__new__(timed.Timed)
+    one.version, one._base = "7.2", Path("base")
+    one._tool = type("Asked", (), {"ask": lambda self, *words: '{"nand": 5}'})()
+    one._serve = lambda life, folder: subprocess.Popen(["true"])
+    one._archive = lambda life, tree: b"own"
+    Path("base").mkdir()
+    Path("base/initramfs").write_bytes(b"base ")
+    for says, told in (({"log": "noted\nthe host's disk is full\n", "out": "x", "console": "y"},
+                        ": the host's disk is full"),
+                       ({"log": " \n", "out": "mount: no\nno disk\n", "console": "y"}, ": no disk"),
+                       ({"console": "Linux\npanic: z\n"}, ": panic: z"), ({}, "")):
+        folder = Path("life" + str(len(told)))
+        folder.mkdir()
+        (folder / "log").touch()
+
+        def boot(life, place, says=says):
+            for name, text in says.items():
+                (place / name).write_text(text)
+            return 3
+        one._boot = boot
+        try:
+            one.live(timed.Life("ideal", (), "true"), folder)
+            raise AssertionError(says)
+        except LabError as e:
+            assert str(e) == "the guest has not come to its end" + told, e
+        assert (folder / "initramfs").read_bytes() == b"base own"
+
+
+def test_names_of_marks():
+    """A name ends with its line, and with nothing else that may end one."""
+    one = timed.Timed.__new__(timed.Timed)
+    one.version = "7.2"
+    at = timed.DATE_NS
+    Path("result").write_bytes(b"start %d\nmark %d a\x0cb\xe2\x80\xa8c \xff d\ncode %d 9\nend %d\n" % (
+        at + 20, at + 30, at + 50, at + 70))
+    Path("out").touch()
+    Path("console").touch()
+    told = one._told(Path(), 0, 1.0, 0.25, {}, "")
+    assert told.marks == [("a\x0cb\u2028c \ufffd d", 30)], told.marks
+    assert (told.start_ns, told.script_end_ns, told.end_ns, told.code) == (20, 50, 70, 9)
 
 
 def written(name, times, **changes):

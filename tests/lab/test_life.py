@@ -376,7 +376,7 @@ def test_what_is_refused():
             ("lasts 9 s, which cannot stand for years", short),
             ("has no chip", "home-assistant", "--card", "generic32m"),
             ("the card never wears out", "home-assistant", "--card", "ideal"),
-            ("more than ssd-page can write", "host=900TB", *ssd),
+            ("more than ssd-page can write", "host=900TB", *ssd),  # how much: test_two_shapes
             ("--apart TIME", "one.txt", "two.txt"),
             ("a second one is needed", "one.txt"),
             ("their order is wrong", "two.txt", "one.txt", "--apart", "1h"),
@@ -445,6 +445,54 @@ def test_no_years_beyond_belief():
     assert o["years"]["median"] > 1e6 and o["answers"][1]["years"]["median"] < 1
     p = types.SimpleNamespace(median=60.0, quantile=lambda q: 20.0 if q < 0.5 else 180.0)
     assert told._interval(p) == "20 to more than 100 years"
+
+
+def shape(most, pools, gained=0.0, waf=2.0):
+    """What a replay says of a shape of requests."""
+    return steady.Steady(waf, (waf,), True, 1000, 10**9, 1, 0, tuple(pools), 0, gained, most, 0.0, ())
+
+
+def test_two_shapes():
+    """Half of the cards die by each: a pool of 100 blocks x 3000 cycles / rate 1/400 per byte lasts
+    1.2 MB, and one of rate 1/1600 4.8 MB, both behind what was gained.  What can be written in a day is
+    that of the quicker shape."""
+    shapes = {"slow": shape(3e9, [Pool("x", 100, 1 / 400, 3000)], 365250),
+              "quick": shape(7e9, [Pool("x", 100, 1 / 1600, 3000), Pool("y", 100, 1 / 9e9, 3000)])}
+    kept, prediction.judge = prediction.judge, lambda result, card, name: shapes[result]
+    try:
+        work = works.Work("w", "w", per_day=1000)
+        of = card.Card("my", (), {"device.capacity": "1M"}, None, None, NONE, ())
+        runs = {name: types.SimpleNamespace(key=lambda n=name: n, profile="my", command=lambda: "c")
+                for name in shapes}
+        outcomes = {name: types.SimpleNamespace(result=name) for name in shapes}
+        q = prediction.Question(work, of, runs, None)
+        p = prediction.answer(q, outcomes, prediction.Effort(cards=10))
+        assert p.ends == {"x": 1.0, "y": 0.0}, p.ends
+        assert np.allclose(p.years * 365.25, [1565.25] * 5 + [4800] * 5), p.years
+        assert p.chip_per_day == 2000
+        shapes["slow"] = shape(3e9, [Pool("y", 100, 1 / 400, 3000)])
+        p = prediction.answer(q, outcomes, prediction.Effort(cards=10))
+        assert p.ends == {"x": 0.5, "y": 0.5}, p.ends
+        q = prediction.Question(works.Work("w", "w", per_day=7e9 + 1), of, runs, None)
+        try:
+            prediction.answer(q, outcomes, prediction.Effort(cards=10))
+            raise AssertionError("more than it can write")
+        except LabError as e:
+            assert str(e) == "w: 7 GB a day are more than my can write, 7 GB a day", e
+        q = prediction.Question(works.Work("w", "w", per_day=23e9), of, runs, None)
+        try:
+            prediction.answer(q, outcomes, prediction.Effort(cards=10))
+            raise AssertionError("more than it can write")
+        except LabError as e:
+            assert str(e) == "w: 23 GB a day are more than my can write, 7 GB a day", e
+    finally:
+        prediction.judge = kept
+
+
+def test_the_span_of_a_trace_with_marks():
+    """A mark is no request, whatever is in its text."""
+    assert works._span("# flashemu trace 1\n5 write 0 4096 done=6\n7 mark record 1 2\n"
+                       "9 mark a\u2028b c d e\n12 read 8192 512\n") == (5, 12, 4096, 8704)
 
 
 def test_words_of_works():

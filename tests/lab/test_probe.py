@@ -10,6 +10,7 @@ import signal
 import stat
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 from flashemu_lab_bench import FLASHEMU, LAB, bad, lab, read, until, write
@@ -397,6 +398,37 @@ def test_a_silent_server():
         target.SILENCE_S = patience
         process.kill()
         process.wait()
+
+
+def test_how_long_a_request_may_take():
+    """29.9 s are waited for, and 30.1 s are not: a clock that only waiting moves."""
+    class Handle:
+        def __init__(self, done_s):
+            self.now, self.done_s = 1000.0, 1000.0 + done_s
+
+        def aio_command_completed(self, number):
+            return number == 7 and self.now >= self.done_s
+
+        def poll(self, ms):
+            assert 0 <= ms <= 30000, ms
+            self.now = min(self.now + max(ms / 1000, 0.001), max(self.done_s, self.now + 0.001))
+            return int(self.now >= self.done_s)
+
+    one = target.NbdTarget.__new__(target.NbdTarget)
+    one._error, one._silent, clock = nbd.Error, False, target.time
+    try:
+        for done_s, is_late in ((0.0, False), (29.9, False), (30.1, True)):
+            one._handle = Handle(done_s)
+            target.time = types.SimpleNamespace(monotonic=lambda: one._handle.now)
+            flying = [7, 8]
+            try:
+                one._land(flying)
+                assert flying == [8] and not is_late and one._handle.now >= 1000 + done_s, done_s
+            except OSError as e:
+                assert is_late and e.errno == errno.ETIMEDOUT and one._silent, (done_s, e)
+                assert abs(one._handle.now - 1030) < 0.01, one._handle.now
+    finally:
+        target.time = clock
 
 
 def test_requests_leave_no_memory_behind():

@@ -11,7 +11,7 @@ from pathlib import Path
 from flashemu_lab_bench import FLASHEMU, TOP, good, good_json, read, write
 from flashemu_script import ended, run
 
-from flashemu_lab.kernel import record
+from flashemu_lab.kernel import full_runs, record
 from flashemu_lab.recording import recipes, recordings
 from flashemu_lab.core.errors import LabError
 from flashemu_lab.experiment.plan import plan
@@ -376,6 +376,34 @@ def test_the_pace_is_that_of_the_recorded_host_times_a_factor():
     wrong("made.trace.gz was recorded without the host's think times; make it again: flashemu-lab "
           "record", of, "rec:made,pace=1")
     assert replay("rec:made,pace=0")["busy_ns"] == replay("rec:made")["busy_ns"]
+
+
+def test_the_pace_of_a_phase_in_a_run_through_a_kernel():
+    """What the host thought in its requests, over what it thought in the recording's.  Phases have 2, 3
+    and 1 requests of all four kinds; the device waits 5, 50, 110, 200 and 900 ns for those after the
+    first."""
+    trace = Path(write("kernel.trace", """# flashemu trace 1
+# profile: x
+0 read 0 4096 done=10
+15 write 0 4096 done=20
+70 trim 0 4096 done=80
+190 flush 0 0 done=200
+400 read 512 512 done=500
+1400 write 512 512 done=1500
+"""))
+    thoughts = [0, 3, 10, 20, 60, 1000]
+    requests = [f"0 write {4096 * i} 512" + (f" think={t}" if t else "") for i, t in enumerate(thoughts)]
+    make("phases", re.sub(r"# phase: .*\n", "", COMMENTS).replace("# offers", THINK + "# offers")
+         + "# phase: a 2 0\n# phase: b 5 512\n# phase: c 6 512\n" + "\n".join(requests) + "\n")
+
+    def ops(read, write, trim, flush):
+        kinds = zip(("read", "write", "trim", "flush"), (read, write, trim, flush))
+        return {"host": {kind: {"ops": n, "bytes": 7} for kind, n in kinds}}
+    heard = record.Heard(results={"a": ops(1, 1, 0, 0), "b": ops(1, 0, 1, 1), "c": ops(0, 1, 0, 0)})
+    r = recordings.load("phases")
+    for phase, pace in (("a", 5 / 3), ("b", (50 + 110 + 200) / 90), ("c", 900 / 1000)):
+        w = full_runs._Wanted(None, None, None, r, phase)
+        assert full_runs._pace(w, heard, trace) == pace, (phase, full_runs._pace(w, heard, trace))
 
 
 def test_think_times_come_from_the_trace_of_the_server():

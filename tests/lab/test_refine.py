@@ -140,6 +140,26 @@ def test_a_step_is_a_sort_by_itself():
     assert judge.value(errors(480e3, 595e3, 520e3)) < 1
 
 
+def test_what_came_out_in_sentences():
+    """Sorts with their median errors, and how many are within 10 %; one that has not changed once."""
+    points = tuple([make_point("request", [1e6], op="read", bs=4096, start=i << 20, stride=0, count=1, idle=0)
+                    for i in range(3)] + [make_point("seq-read", [1e6], bs=4096 << i, size=1 << 20)
+                                          for i in range(3)])
+    m = Measurement(points, "x", 0)
+    was = [math.log(x) for x in (1.05, 1.20, 1.30, 1.01, 1.02, 1.40)]
+    now = [math.log(x) for x in (1.04, 1.06, 1.30, 1.01, 1.02, 1.40)]
+
+    def told(after, errors):
+        r = refining.Refined({"nand.tR": "1us"}, after, was, errors=errors, measured=[], comparisons=13)
+        return refine_result.sentences(r, m, "")[-3:]
+    assert told({"nand.tR": "2us"}, now) == [
+        "1 number has changed, and no sort of test is further off by its median error.",
+        "Single reads: median error 20.0 %, 33 % of 3 points within 10 %; now median error 6.0 %, 67 % of 3 "
+        "points within 10 %.",
+        "Rates in order: median error 2.0 %, 67 % of 3 points within 10 %."], told({"nand.tR": "2us"}, now)
+    assert told({}, was)[0].startswith("13 comparisons found no other numbers")
+
+
 def refine(s, budget, jobs=1, **changed):
     save_profile("start.ini", s, OFF, **changed)
     m = measured(s)

@@ -9,7 +9,7 @@ from flashemu_lab_bench import FLASHEMU  # noqa: F401
 from flashemu_script import run
 
 from flashemu_lab.core.errors import LabError
-from flashemu_lab.core.text import listed
+from flashemu_lab.core.text import lines_of, listed
 from flashemu_lab.experiment.conclusion import conclusion
 from flashemu_lab.experiment.nouns import agreeing, called, instead, noun, several, the
 from flashemu_lab.experiment.ratio_words import step
@@ -81,6 +81,8 @@ def test_articles_and_verbs():
     assert agreeing(measure("erases for each GB"), "is") == "the erases for each GB are"
     assert agreeing(measure("appends a second"), "keeps") == "the appends a second keep"
     assert listed(["a"], "or") == "a" and listed(["a", "b", "c"], "or") == "a, b or c"
+    assert lines_of("") == [] and lines_of("a") == lines_of("a\n") == ["a"]
+    assert lines_of("a\u2028b\x0c\n\nc\r\n") == ["a\u2028b\x0c", "", "c\r"]
 
 
 def test_what_a_step_does():

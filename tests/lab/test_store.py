@@ -105,7 +105,12 @@ def test_what_is_no_result_is_told():
     store.put(a_run(), done(waf=1))
     store.put(a_run(1), done(waf=1))
     path, other = ("store/%s/%s.json" % (r.key()[:2], r.key()) for r in (a_run(), a_run(1)))
-    for text in ("", "{", "[]", json.dumps({"format": 1}), Path(other).read_text()):
+    whole = Path(path).read_text()
+    parts = [('"done"', '"lost"'), ('"done"', '"failed"'), ('"done"', "1"), ('"message":""', '"message":7'),
+             ('{"waf":1}', "null"), ('{"waf":1}', "[]"), ('{"waf":1}', '{"waf":NaN}'), ('{"waf":1}', '{"waf":1e400}')]
+    assert all(old in whole for old, _ in parts), whole
+    for text in ("", "{", "[]", "[" * 50000, json.dumps({"format": 1}), Path(other).read_text(),
+                 *(whole.replace(old, new) for old, new in parts)):
         Path(path).write_text(text)
         refused(2, path + ": is damaged or belongs to another run; remove the file", store.get,
                 a_run())

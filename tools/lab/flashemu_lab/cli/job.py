@@ -14,6 +14,7 @@ from typing import Sequence, TextIO
 
 from ..core.errors import LabError
 from ..core.files import can_write, write_whole
+from ..core.json_text import loads
 from ..core.progress import Note
 from ..core.units import quantity
 from ..crash.checks import CANNOT_TELL
@@ -153,7 +154,7 @@ def _think(text: str) -> int:
 
 def _read(path: Path) -> list[Json]:
     try:
-        found = json.loads(path.read_text())
+        found = loads(path.read_text(), str(path))
     except (OSError, ValueError):
         raise LabError(f"{path}: cannot be read as JSON") from None
     if not isinstance(found, list) or not all(job.is_figures(one) for one in found):

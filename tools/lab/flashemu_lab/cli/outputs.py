@@ -108,7 +108,7 @@ def _is_ours(command: str, data: bytes) -> bool:
         return not data or data.startswith(b"seed,filesystem,recording,")
     try:
         found = json.loads(data or b"[]")
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return isinstance(found, list) and all(
         isinstance(one, dict) and str(one.get("schema")).startswith("flashemu-job-")
@@ -123,7 +123,7 @@ def _check_page(path: Path) -> None:
 def _is_result(path: Path) -> bool:
     try:
         found = json.loads(_read(path)) if path.is_file() else None
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return isinstance(found, dict) and ("made_by" in found or {"format", "program"} <= found.keys())
 

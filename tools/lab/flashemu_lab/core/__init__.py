@@ -3,7 +3,7 @@
 
     errors      mistakes of users, and what is not installed
     units       quantities as users write and read them
-    text        lists of words in sentences
+    text        lists of words in sentences, and lines
     markup      text in HTML and SVG
     toml_lines  which line of a TOML file a key is in
     json_text   JSON that somebody else may have written

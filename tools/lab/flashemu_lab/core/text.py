@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Lists of words in sentences."""
+"""Lists of words in sentences, names that were meant, and lines."""
 
 from __future__ import annotations
 
@@ -15,6 +15,13 @@ def listed(words: list[str], last: str = "and") -> str:
     if len(words) < 2:
         return "".join(words)
     return f"{', '.join(words[:-1])} {last} {words[-1]}"
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of what a program has printed.  A newline ends one, and nothing else: a value may
+    have what Python counts as the end of a line, such as U+2028."""
+    lines = text.split("\n")
+    return lines if lines[-1] else lines[:-1]
 
 
 def counted(number: int, word: str) -> str:

@@ -6,6 +6,8 @@ from __future__ import annotations
 import re
 import tomllib
 
+from .text import lines_of
+
 # A place in a TOML file: names of tables and keys, and indices in arrays of tables.
 Path = tuple[str | int, ...]
 
@@ -59,7 +61,7 @@ class Lines:
     """The lines of the keys of one text that tomllib has accepted."""
 
     def __init__(self, text: str) -> None:
-        self._text = text.splitlines()
+        self._text = lines_of(text)
         self._spans: dict[Path, tuple[int, int]] = {(): (0, len(self._text))}
         self._scan()
 

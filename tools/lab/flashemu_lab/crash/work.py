@@ -36,6 +36,7 @@ from urllib.parse import quote
 from ..core.errors import LabError
 from ..core.files import make_folder, write_whole
 from ..core.json_text import loads, record, shown
+from ..core.text import lines_of
 from ..kernel.machine import find_plugin
 from ..runs.program import Tool
 from ..runs.run import Json
@@ -84,7 +85,7 @@ class Work:
     def honest(self, tool: Tool) -> Work | None:
         """The same on a device that does not lie; None if this one does not."""
         told = dict(line.partition(" = ")[::2]
-                    for line in tool.ask("show", self.profile, *self.keys()).splitlines())
+                    for line in lines_of(tool.ask("show", self.profile, *self.keys())))
         if told["lie"] == "none":
             return None
         kept = tuple(word for word in self.settings if not word.startswith("faults.lie="))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 
-from ..core.text import listed
+from ..core.text import counted, lines_of, listed
 from ..measurement.schema import Measurement
 from ..probe import next_step
 from ..report import html
@@ -23,7 +23,7 @@ from .refining import Refined, sorts
 
 def profile(r: Refined, text: str, source: str, made_by: str) -> str:
     """The profile `text` with the numbers of `r`."""
-    lines = text.splitlines()
+    lines = lines_of(text)
     for key, value in r.after.items():
         section, _, word = key.partition(".")
         _set(lines, section, word, value)
@@ -57,7 +57,7 @@ def unmeasured(r: Refined, text: str) -> list[str]:
     """What the profile `text` says that nobody has measured, and that has not moved: a sentence for
     each source."""
     sources: dict[str, list[str]] = {}
-    for line in text.splitlines():
+    for line in lines_of(text):
         match = _UNMEASURED.match(line)
         if match and match[1] not in r.after:
             sources.setdefault(match[2], []).append(match[1])
@@ -86,8 +86,8 @@ def sentences(r: Refined, m: Measurement, text: str) -> list[str]:
         told += [f"{r.comparisons} comparisons found no other numbers that come nearer in some "
                 "sorts of test and are further off in none."]
     else:
-        told += [f"{len(r.after)} numbers have changed, and no sort of test is further off by its "
-                "median error."]
+        numbers = counted(len(r.after), "number") + (" has" if len(r.after) == 1 else " have")
+        told += [f"{numbers} changed, and no sort of test is further off by its median error."]
     for name, (was, now) in by_kind(r, m).items():
         text = f"{name[0].upper()}{name[1:]}: {errors_text(was)}"
         told.append(f"{text}." if was == now else f"{text}; now {errors_text(now)}.")

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Sequence
 
 from ..core.errors import LabError
+from ..core.text import lines_of
 from ..runs.run import Json
 from .timed import Life, Lived
 
@@ -59,7 +60,7 @@ def _work(trace: Path, start_ns: int, end_ns: int) -> dict[str, dict[str, int]]:
     found = {kind: {"ops": 0, "bytes": 0}
              for kind in ("read", "write", "trim", "flush", "busy", "programmed")}
     busy_until = start_ns
-    for line in trace.read_text().splitlines():
+    for line in lines_of(trace.read_text(encoding="utf-8", errors="replace")):
         words = line.split()
         if not words or line.startswith("#") or words[1] not in found:
             continue

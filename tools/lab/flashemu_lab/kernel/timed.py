@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..core.errors import LabError
+from ..core.text import lines_of
 from ..runs.expression import longest_command, parse_profile
 from ..runs.program import Tool
 from ..runs.run import Json
@@ -207,7 +208,9 @@ class Timed:
     def _told(self, folder: Path, code: int, limit_s: float, host_s: float, stats: Json,
               complaint: str) -> Lived:
         """What guest and device have said.  LabError if the guest has not come to its end."""
-        said = [line.split(" ", 2) for line in (folder / "result").read_text().splitlines()]
+        # The name of a mark may have any other bytes.
+        text = (folder / "result").read_text(encoding="utf-8", errors="replace")
+        said = [line.split(" ", 2) for line in lines_of(text)]
         at = {words[0]: int(words[1]) - DATE_NS for words in said}
         if "end" not in at:
             console = (folder / "console").read_text(errors="replace").splitlines()

@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass
 
 from ..core.errors import LabError
+from ..core.text import lines_of
 from ..core.units import quantity
 from ..runs.program import Tool
 from . import endurance
@@ -87,7 +88,7 @@ def _values(shown: str) -> dict[str, str]:
     have no default."""
     found: dict[str, str] = {}
     section = key = ""
-    for line in shown.splitlines():
+    for line in lines_of(shown):
         if line.startswith("["):
             section = line.strip("[]")
         elif line.startswith(" ") and key:

@@ -14,12 +14,12 @@ a unit, such as 12,5k.  A table ends with an empty line, so other tables in betw
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass, replace
 from typing import Any, Iterable, Iterator, Mapping, Sequence
 
 from ..core.errors import LabError
+from ..core.json_text import loads
 from .diskstats import SECTOR
 from .reading import DAY, Reading, pick
 
@@ -267,19 +267,21 @@ def _of_semicolons(head: list[str], words: list[str], where: str) -> Iterator[_R
 # ---- objects ----
 
 def _of_objects(text: str, name: str) -> Iterator[_Row]:
+    # Old versions write numbers in the language of the user.
+    found = loads(re.sub(r"(\":\s*-?\d+),(\d\d)(?=\s*[,}\]])", r"\1.\2", text), name)
     try:
-        # Old versions write numbers in the language of the user.
-        found = json.loads(re.sub(r"(\":\s*-?\d+),(\d\d)(?=\s*[,}\]])", r"\1.\2", text))
         statistics = [s for host in found["sysstat"]["hosts"] for s in host["statistics"]]
-    except ValueError as e:
-        raise LabError(f"{name}: is no whole JSON: {e}") from e
     except (KeyError, TypeError) as e:
         raise LabError(f"{name}: has no sysstat.hosts.statistics") from e
     for report, one in enumerate(statistics, 1):
-        time = one.get("timestamp", {})
-        weight = float(time.get("interval", 0)) if isinstance(time, dict) else 0.0
-        clock = _clock(time) if isinstance(time, str) else None
-        for device, values in _objects(one):
+        try:
+            time = one.get("timestamp", {})
+            weight = float(time.get("interval", 0)) if isinstance(time, dict) else 0.0
+            clock = _clock(time) if isinstance(time, str) else None
+            parts = list(_objects(one))
+        except (AttributeError, TypeError, ValueError) as e:
+            raise LabError(f"{name}: report {report} is not what sysstat prints") from e
+        for device, values in parts:
             row = _row(values, device, report, name)
             if row:
                 yield replace(row, weight=weight or row.weight, clock=clock)

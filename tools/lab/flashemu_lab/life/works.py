@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Sequence
 
 from ..core.errors import LabError
-from ..core.text import allowed, meant
+from ..core.text import allowed, lines_of, meant
 from ..core.units import decimal, in_bytes, number
 from ..recording import recordings
 from ..runs.program import Tool
@@ -412,9 +412,9 @@ def _span(text: str) -> tuple[int, int, int, int]:
     request."""
     times: list[int] = []
     written = end = 0
-    for line in text.splitlines():
+    for line in lines_of(text):
         words = line.split()
-        if not words or words[0].startswith("#") or len(words) < 4:
+        if len(words) < 4 or words[0].startswith("#") or words[1] == "mark":
             continue
         times.append(int(words[0]))
         end = max(end, int(words[2]) + int(words[3]))

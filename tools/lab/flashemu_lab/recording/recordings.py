@@ -42,6 +42,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from ..core.errors import LabError
+from ..core.text import lines_of
 from ..core.units import in_bytes, quantity, whole
 
 PREFIX = "rec:"
@@ -235,7 +236,7 @@ def _load_file(path: Path, inode: int, changed: int, size: int) -> Recording:
 
 def think_ns(recording: Recording, phase: Phase) -> int:
     """How long the recorded host thought in a phase; 0 if the recording has no think times."""
-    lines = gzip.decompress(recording.path.read_bytes()).decode().splitlines()
+    lines = lines_of(gzip.decompress(recording.path.read_bytes()).decode())
     requests = [line for line in lines if line and not line.startswith("#")]
     return sum(int(line.partition(" think=")[2] or 0)
                for line in requests[phase.first:phase.last])
@@ -246,7 +247,7 @@ def parse(text: str, path: Path) -> Recording:
     comments: dict[str, list[str]] = {}
     digest, paced = hashlib.sha256(), hashlib.sha256()
     in_front = True
-    for line in text.splitlines():
+    for line in lines_of(text):
         in_front = in_front and line.startswith("#")
         if in_front:
             key, _, value = line.removeprefix("# ").partition(": ")

@@ -19,6 +19,7 @@ import operator
 from typing import Callable
 
 from ..core.errors import LabError
+from ..core.text import lines_of
 from ..core.units import quantity
 from .run import Json
 
@@ -31,7 +32,7 @@ def parse_profile(canonical: str) -> dict[str, str]:
     """The keys of a canonical profile, as "SECTION.KEY", with their values as text."""
     found = {}
     section = ""
-    for line in canonical.splitlines():
+    for line in lines_of(canonical):
         if line.startswith("["):
             section = line.strip("[]")
         elif "=" in line:

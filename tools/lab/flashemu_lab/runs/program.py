@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO, Iterable
 
 from ..core.errors import LabError
+from ..core.text import lines_of
 from ..core.units import quantity
 from ..recording import recordings
 from .run import Input, Json, Run, Source, arguments
@@ -115,7 +116,7 @@ class Tool:
         files = self.files(profile)
         kept = []
         wanted = True
-        for line in self.ask("show", profile, *overrides).splitlines():
+        for line in lines_of(self.ask("show", profile, *overrides)):
             if line.startswith("["):
                 wanted = line not in _NOT_DEVICE
             if wanted and line:

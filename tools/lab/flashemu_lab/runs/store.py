@@ -17,13 +17,13 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import json
 import os
 import uuid
 from pathlib import Path
-from typing import Iterator
+from typing import Any, Iterator
 
 from ..core.errors import LabError
+from ..core.json_text import loads, member
 from ..core.signals import hold
 from .program import Outcome
 from .run import Json, Keyed, canonical_json
@@ -59,13 +59,8 @@ class Store:
             return None
         except (OSError, UnicodeDecodeError) as e:
             raise LabError(f"{path}: cannot be read: {e}") from None
-        try:
-            record = json.loads(text)
-            same = record["format"] == _FORMAT and record["identity"] == run.identity()
-            found = Outcome(record["status"], record["result"], record["message"])
-        except (ValueError, KeyError, TypeError):
-            same = False
-        if not same:
+        found = _outcome(text, run)
+        if not found:
             raise LabError(f"{path}: is damaged or belongs to another run; remove the file")
         return found
 
@@ -143,6 +138,20 @@ class Store:
             yield
         except OSError as e:
             raise LabError(f"{self.folder}: cannot {what}: {e.strerror}{cure}") from None
+
+
+def _outcome(text: str, run: Keyed) -> Outcome | None:
+    """What a file has that was stored for this run; None for any other file."""
+    try:
+        record = loads(text, "")
+        if record["format"] != _FORMAT or record["identity"] != run.identity():
+            return None
+        found = Outcome(member(str, record["status"], ""),
+                        member(dict[str, Any] | None, record["result"], ""),
+                        member(str, record["message"], ""))
+    except (LabError, KeyError, TypeError):
+        return None
+    return found if found.status == ("failed" if found.result is None else "done") else None
 
 
 def _difference(a: Outcome | None, b: Outcome) -> str:

@@ -35,6 +35,8 @@ from typing import Iterable
 
 from ...core.errors import LabError
 from ...core.files import write_whole
+from ...core.json_text import loads, record
+from ...core.text import lines_of
 from ...runs.expression import evaluate, parse_profile
 from ...runs.local import LocalEngine, execute
 from ...runs.program import Tool
@@ -129,7 +131,7 @@ def _provenance(shown: str) -> dict[str, str]:
     """The explanations of a profile by key; a line that is indented continues the last one."""
     found: dict[str, str] = {}
     key = ""
-    for line in shown.partition("[provenance]\n")[2].splitlines():
+    for line in lines_of(shown.partition("[provenance]\n")[2]):
         if line.startswith("["):
             break
         if line.startswith(" "):
@@ -322,9 +324,10 @@ def _kept(tool: Tool, store: Store, jobs: int, profile: str, count: int, seed: i
     name = hashlib.sha256(asked.encode()).hexdigest()
     path = store.folder / "ensembles" / f"{name}.json"
     try:
-        known = json.loads(path.read_text(encoding="utf-8"))
-        return Drawn(known["sets"], tuple(Judged(**j) for j in known["judged"]))
-    except (OSError, ValueError, KeyError, TypeError):
+        known = record(Drawn, loads(path.read_text(encoding="utf-8"), ""), "")
+        if len(known.sets) == count:
+            return known
+    except (OSError, ValueError, LabError):
         pass
     found = sets(tool, store, jobs, profile, count, seed)
     path.parent.mkdir(exist_ok=True)
