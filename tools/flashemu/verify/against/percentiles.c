@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "verify/against/percentiles.h"
 
+#include "tool.h"
 #include "verify/against/take.h"
 
 #include <stdio.h>
@@ -81,13 +82,6 @@ int against_take_percentiles(struct against_point *p, const json_t *percentiles,
 
 /* --- what was measured --- */
 
-static int by_size(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-    return (x > y) - (x < y);
-}
-
 /* The times of what the point is about, from the least on; how many there are. */
 static uint64_t sort_times(const struct against_point *p, struct against_times *t,
                            const struct verify_done *done)
@@ -99,7 +93,7 @@ static uint64_t sort_times(const struct against_point *p, struct against_times *
         t->sorted[i] = p->what == AGAINST_SYNC ? t->sync_ns[i]
                        : both && i < done->syncs ? t->request_ns[i] + t->sync_ns[i]
                                                  : t->request_ns[i];
-    qsort(t->sorted, n, sizeof *t->sorted, by_size);
+    qsort(t->sorted, n, sizeof *t->sorted, tool_compare_u64);
     return n;
 }
 

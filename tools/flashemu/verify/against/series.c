@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "verify/against/series.h"
 
+#include "tool.h"
 #include "verify/verify.h"
 
 #include "base/num.h"
@@ -64,13 +65,6 @@ int against_one_by_one(struct fe_device *dev, const struct against_point *p,
     return 0;
 }
 
-static int by_size(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-    return (x > y) - (x < y);
-}
-
 /* The same; *ret_ns is what the requests would take if each took the median of their times. */
 static int run_for_median(struct fe_device *dev, const struct against_point *p, uint64_t *ret_ns,
                           struct fe_err *err)
@@ -81,7 +75,7 @@ static int run_for_median(struct fe_device *dev, const struct against_point *p, 
     if (!each)
         return fe_err_nomem(err, "times", n * sizeof *each);
     int r = against_one_by_one(dev, p, (enum fe_req_type)p->op, each, ret_ns, err);
-    qsort(each, n, sizeof *each, by_size);
+    qsort(each, n, sizeof *each, tool_compare_u64);
     *ret_ns = each[(n - 1) / 2] * n;
     free(each);
     return r;

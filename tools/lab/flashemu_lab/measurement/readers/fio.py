@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import Mapping
 
 from .fio_command import JobFile, Jobs, of_command
-from .fio_jobs import Run, repeats, settle
-from .fio_json import runs_in
+from .fio_jobs import Call, repeats, settle
+from .fio_json import calls_in
 from .fio_terse import section_of
 from .fio_text import TextParser
 from ..reader import Document, Line, Sink
@@ -30,7 +30,7 @@ class FioReader:
         self._text = TextParser()
         self._file = JobFile()
         self._filed: Jobs = {}
-        self._runs: list[Run] = []
+        self._calls: list[Call] = []
 
     def take(self, line: Line, sink: Sink) -> bool:
         """As for reader.Reader."""
@@ -45,41 +45,41 @@ class FioReader:
             self._text.close()
             self._text.jobs = self._filed = found
         if section := section_of(line):
-            self._runs.append(Run("terse", [section]))
+            self._calls.append(Call("terse", [section]))
             return True
         return self._text.take(line, sink)
 
     def document(self, found: Document, sink: Sink) -> bool:
         """As for reader.Reader."""
-        runs = runs_in(found)
-        for run in runs:
-            run.sections = [s if s.options is not None or s.name not in self._text.jobs else
-                            replace(s, options=self._text.jobs[s.name]) for s in run.sections]
-        self._runs += runs
-        return bool(runs)
+        calls = calls_in(found)
+        for call in calls:
+            call.sections = [s if s.options is not None or s.name not in self._text.jobs else
+                             replace(s, options=self._text.jobs[s.name]) for s in call.sections]
+        self._calls += calls
+        return bool(calls)
 
     def end(self, sink: Sink) -> None:
         """As for reader.Reader."""
         self._text.close()
-        every = self._together(self._runs) + self._text.runs
-        for i, run in enumerate(every):
+        every = self._together(self._calls) + self._text.calls
+        for i, call in enumerate(every):
             others = [other for k, other in enumerate(every) if
-                      (other.form == run.form and k < i) or
-                      _RANKS.index(other.form) < _RANKS.index(run.form)]
-            if not repeats(run, others):
-                self.used = settle(run, self._said, sink) or self.used
+                      (other.form == call.form and k < i) or
+                      _RANKS.index(other.form) < _RANKS.index(call.form)]
+            if not repeats(call, others):
+                self.used = settle(call, self._said, sink) or self.used
 
-    def _together(self, runs: list[Run]) -> list[Run]:
-        """The same with as many lines of terse output in a run as processes are said to have run
-        at the same time.  If nobody says so, each line is a run."""
+    def _together(self, calls: list[Call]) -> list[Call]:
+        """The same with as many lines of terse output in a call as processes are said to have run
+        at the same time.  If nobody says so, each line is a call."""
         text = self._said.get("numjobs", "1")
         count = int(text) if text.isdigit() and len(text) < 6 else 1
-        found: list[Run] = []
-        for run in runs:
+        found: list[Call] = []
+        for call in calls:
             last = found[-1] if found else None
-            if last and last.form == run.form == "terse" and len(last.sections) < count and \
-                    last.sections[0].name == run.sections[0].name:
-                last.sections += run.sections
+            if last and last.form == call.form == "terse" and len(last.sections) < count and \
+                    last.sections[0].name == call.sections[0].name:
+                last.sections += call.sections
             else:
-                found.append(run)
+                found.append(call)
         return found

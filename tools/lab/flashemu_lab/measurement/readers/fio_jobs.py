@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""From the jobs of a run of fio, in whatever form it has printed them, to points.
+"""From the jobs of a call of fio, in whatever form it has printed them, to points.
 
-    run      what one call of fio has printed
+    call     what fio has printed in one call
     group    jobs that ran at the same time: fio begins a new one at each stonewall
     section  what fio printed about a process, or about all of a group (group_reporting)
 
@@ -71,14 +71,14 @@ class Section:
         """For messages."""
         return f"fio job {self.name}" if self.name else "fio job"
 
-    def as_run(self) -> tuple[object, ...]:
+    def in_any_form(self) -> tuple[object, ...]:
         """The same for each form in which fio prints it."""
         return (self.name, self.group, *((op, round(side.runtime)) for op, side in
                                          sorted(self.sides.items())))
 
 
 @dataclass
-class Run:
+class Call:
     """All sections of a call, in their order.  `expected` is how many processes fio has started,
     0 if unknown; `form` is "json", "text" or "terse"."""
 
@@ -87,22 +87,22 @@ class Run:
     expected: int = 0
 
 
-def repeats(run: Run, others: Sequence[Run]) -> bool:
-    """Whether all sections of a run are in another one: a log that was pasted twice, or a call
-    with several output formats."""
-    def marks(one: Run, form: str) -> list[tuple[object, ...]]:
-        return [s.identity if one.form == form else s.as_run() for s in one.sections]
-    return bool(run.sections) and any(
-        set(marks(run, other.form)) <= set(marks(other, run.form)) for other in others)
+def repeats(call: Call, others: Sequence[Call]) -> bool:
+    """Whether all sections of a call are in another one: a log that was pasted twice, or several
+    output formats of one call."""
+    def marks(one: Call, form: str) -> list[tuple[object, ...]]:
+        return [s.identity if one.form == form else s.in_any_form() for s in one.sections]
+    return bool(call.sections) and any(
+        set(marks(call, other.form)) <= set(marks(other, call.form)) for other in others)
 
 
-def settle(run: Run, said: Mapping[str, str], sink: Sink) -> bool:
-    """Puts what a run has measured into the sink.  `said` are options that hold where the log says
+def settle(call: Call, said: Mapping[str, str], sink: Sink) -> bool:
+    """Puts what a call has measured into the sink.  `said` are options that hold where the log says
     none; True if some job needed them."""
     used = False
     groups: dict[int, list[tuple[Section, Load]]] = {}
     broken = set()      # groups of which some section is no result
-    for section in run.sections:
+    for section in call.sections:
         reason = section.wrong
         if section.error:
             reason = f"ended with error {section.error}, so it is no result"
@@ -116,7 +116,7 @@ def settle(run: Run, said: Mapping[str, str], sink: Sink) -> bool:
             broken.add(section.group)
             continue
         groups.setdefault(section.group, []).append((section, load))
-    whole = not run.expected or sum(s.processes or 1 for s in run.sections) >= run.expected
+    whole = not call.expected or sum(s.processes or 1 for s in call.sections) >= call.expected
     for group, members in groups.items():
         if group in broken:
             for section, _ in members:

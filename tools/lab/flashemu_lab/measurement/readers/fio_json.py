@@ -11,16 +11,16 @@ import json
 import math
 from typing import Iterator
 
-from .fio_jobs import Latency, Run, Section, Side
+from .fio_jobs import Call, Latency, Section, Side
 from .fio_options import OPS
 from ..reader import Document
 
 _MOST_DEEP = 8
 
 
-def runs_in(found: Document) -> list[Run]:
+def calls_in(found: Document) -> list[Call]:
     """The results of fio in an object, however deep they lie."""
-    return [_run(value, found.number) for value in _results(found.value, _MOST_DEEP)]
+    return [_call(value, found.number) for value in _results(found.value, _MOST_DEEP)]
 
 
 def _results(value: object, deep: int) -> Iterator[dict[str, object]]:
@@ -32,7 +32,7 @@ def _results(value: object, deep: int) -> Iterator[dict[str, object]]:
             yield from _results(member, deep - 1)
 
 
-def _run(value: dict[str, object], line: int) -> Run:
+def _call(value: dict[str, object], line: int) -> Call:
     jobs = value.get("jobs", value.get("client_stats"))
     everywhere = _dict(value.get("global options"))
     time = value.get("timestamp_ms", value.get("timestamp"))
@@ -40,7 +40,7 @@ def _run(value: dict[str, object], line: int) -> Run:
              and not (job.get("jobname") == "All clients" and "client_stats" in value)]
     hosts = {str(job.get("hostname")) for job in found if "hostname" in job}
     wrong = "fio ran on several machines, so these are several devices" if len(hosts) > 1 else ""
-    return Run("json", [_section(job, everywhere, line, wrong, time) for job in found])
+    return Call("json", [_section(job, everywhere, line, wrong, time) for job in found])
 
 
 def _section(job: dict[str, object], everywhere: dict[str, object], line: int, wrong: str,

@@ -23,7 +23,7 @@ import re
 from dataclasses import dataclass, field, replace
 
 from .fio_command import Jobs
-from .fio_jobs import Latency, Run, Section, Side, header
+from .fio_jobs import Call, Latency, Section, Side, header
 from .fio_options import OPS, Load, Refused, understood
 from ..numbers import NUMBER, number
 from ..reader import Line, Sink
@@ -87,13 +87,13 @@ class TextParser:
     """Takes the sections of one call after the other."""
 
     def __init__(self) -> None:
-        self.runs: list[Run] = []
+        self.calls: list[Call] = []
         self.jobs: Jobs = {}        # what a command in front said
         self._begin()
 
     def _begin(self) -> None:
         self._headers: dict[str, _Job] = {}
-        self._run: Run | None = None
+        self._call: Call | None = None
         self._last = ""
         self._expected = 0
         self._open: _Open | None = None
@@ -106,7 +106,7 @@ class TextParser:
         elif match := _SECTION.fullmatch(text):
             self._section(line, match)
         elif _VERSION.fullmatch(text):
-            if self._run:
+            if self._call:
                 self.close()
         elif (match := _STARTING.fullmatch(text)) and (match[1] or match[2]):
             self._expected = int(match[1] or 0) + int(match[2] or 0)
@@ -115,11 +115,11 @@ class TextParser:
         elif self._open and self._of_section(text):
             pass
         else:
-            return bool((self._headers or self._run) and _OTHER.fullmatch(text))
+            return bool((self._headers or self._call) and _OTHER.fullmatch(text))
         return True
 
     def _job(self, match: re.Match[str]) -> None:
-        if self._run:
+        if self._call:
             self.close()
         name, group, rw, bs, engine, depth = match.groups()
         job = self._headers[name] = _Job(None, engine, int(depth), int(group))
@@ -131,8 +131,8 @@ class TextParser:
 
     def _section(self, line: Line, match: re.Match[str]) -> None:
         self._finish()
-        if self._run is None:
-            self._run = Run("text", [], self._expected)
+        if self._call is None:
+            self._call = Call("text", [], self._expected)
         name, group, count, error = match[1], int(match[2]), int(match[3]), abs(int(match[4]))
         self._open = _Open(Section(line.number, name, group, error, max(count, 1), {},
                                    identity=(name, match[5], match[6])))
@@ -198,7 +198,7 @@ class TextParser:
 
     def _complete(self, o: _Open, issued: list[int]) -> None:
         """All figures of the section are known."""
-        assert self._run
+        assert self._call
         self._open = None
         sides = {}
         for op, count in zip(OPS, issued):
@@ -206,7 +206,7 @@ class TextParser:
                 latency = o.times.get(f"clat {op}") or o.times.get(f"lat {op}")
                 sides[op] = Side(count, *o.rates[op],
                                  latency and replace(latency, n=float(count)))
-        self._run.sections.append(self._told(replace(
+        self._call.sections.append(self._told(replace(
             o.section, sides=sides, sync=o.times.get("sync"), wrong=o.wrong), o.synced))
 
     def _told(self, section: Section, synced: float) -> Section:
@@ -253,22 +253,22 @@ class TextParser:
 
     def _finish(self) -> None:
         """A section that has no end is no result."""
-        if self._open and self._run:
+        if self._open and self._call:
             wrong = "the log does not have all of its lines"
-            self._run.sections.append(replace(self._open.section, wrong=wrong))
+            self._call.sections.append(replace(self._open.section, wrong=wrong))
         self._open = None
 
     def close(self) -> None:
         """The output of a call has ended."""
         self._finish()
-        if self._run:
-            there = {section.name for section in self._run.sections}
+        if self._call:
+            there = {section.name for section in self._call.sections}
             merged = {job.group for name, job in self._headers.items() if name not in there}
-            self._run.sections = [
+            self._call.sections = [
                 replace(s, wrong=s.wrong or "fio has put jobs of its group together, or some of "
                         "them are missing") if s.group in merged else s
-                for s in _once(self._run.sections)]
-            self.runs.append(self._run)
+                for s in _once(self._call.sections)]
+            self.calls.append(self._call)
         self._begin()
 
 
