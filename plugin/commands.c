@@ -9,6 +9,7 @@
 
 #include "base/guess.h"
 #include "base/quantity.h"
+#include "flashemu/map.h"
 #include "nand/wear.h"
 #include "obs/json_text.h"
 #include "obs/stats_json.h"
@@ -154,11 +155,19 @@ static bool is_end_of_life(enum fe_condition c)
     return c == FE_COND_DEAD || c == FE_COND_FULL || c == FE_COND_READ_ONLY || c == FE_COND_WORN;
 }
 
+/* Parses the first argument as the number of a block of the chip, or of a page of it.  What a device
+ * without a chip says to 0, it says itself. */
+static int place_on_chip(struct call *c, const char *name, uint64_t per_block, uint64_t *ret)
+{
+    uint64_t n = fe_device_blocks(fe_server_device(c->server)) * per_block;
+    return number(c, name, 0, 0, n ? n - 1 : 0, ret);
+}
+
 static int cmd_mark_bad(struct call *c)
 {
     uint64_t block;
     enum fe_condition after;
-    int r = number(c, "mark-bad", 0, 0, UINT32_MAX - 1, &block);
+    int r = place_on_chip(c, "mark-bad", 1, &block);
     if (r == 0)
         r = fe_server_mark_bad(c->server, (fe_peb)block, &after, &c->err);
     if (r < 0 || !is_end_of_life(after))
@@ -170,7 +179,7 @@ static int cmd_mark_bad(struct call *c)
 static int cmd_flip(struct call *c)
 {
     uint64_t ppn, bits;
-    int r = number(c, "flip", 0, 0, UINT32_MAX - 1, &ppn);
+    int r = place_on_chip(c, "flip", fe_device_block_pages(fe_server_device(c->server)), &ppn);
     if (r == 0)
         r = number(c, "flip", 1, 1, FE_FLIPS_MAX, &bits);
     return r < 0 ? r : fe_server_flip(c->server, (fe_ppn)ppn, (uint32_t)bits, &c->err);
@@ -179,7 +188,7 @@ static int cmd_flip(struct call *c)
 static int cmd_wear(struct call *c)
 {
     uint64_t block, cycles;
-    int r = number(c, "wear", 0, 0, UINT32_MAX - 1, &block);
+    int r = place_on_chip(c, "wear", 1, &block);
     if (r == 0)
         r = number(c, "wear", 1, 0, UINT64_C(1000000000), &cycles);
     return r < 0 ? r : fe_server_set_cycles(c->server, (fe_peb)block, (uint32_t)cycles, &c->err);

@@ -332,6 +332,22 @@ static int refuse_shared(const struct fe_params *p, struct fe_err *err)
     return refuse(err, key, value, EINVAL, "is for one device, and exports=own makes several");
 }
 
+/* A path that two parameters have. */
+static int refuse_same_path(const struct fe_params *p, struct fe_err *err)
+{
+    const char *const keys[] = {"file", "trace", "trace-data", "control"};
+    const char *const paths[] = {p->file, p->trace, p->trace_data, p->control};
+    char reason[80];
+
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        for (size_t k = 0; k < i; k++)
+            if (paths[i] && paths[k] && strcmp(paths[i], paths[k]) == 0) {
+                snprintf(reason, sizeof reason, "is %s= as well; allowed: a path of its own", keys[k]);
+                return refuse(err, keys[i], paths[i], EINVAL, reason);
+            }
+    return 0;
+}
+
 static int refuse_no_profile(struct fe_err *err)
 {
     char names[400];
@@ -387,7 +403,7 @@ int fe_params_load_profile(const struct fe_params *p, struct fe_profile *ret, st
 {
     if (!p->profile)
         return refuse_no_profile(err);
-    if (refuse_shared(p, err) < 0)
+    if (refuse_shared(p, err) < 0 || refuse_same_path(p, err) < 0)
         return -EINVAL;
     if (p->size && has_override(p, "device.capacity"))
         return refuse(err, "size", p->size, EINVAL, "device.capacity is given too; allowed: one");

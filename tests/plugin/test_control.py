@@ -225,7 +225,10 @@ def test_faults_on_purpose():
         has_all(s.ctl("flip", str(page), "2")["error"], "is erased")
         assert s.ctl("mark-bad", "7")["ok"]
         has_all(s.ctl("mark-bad", "7")["error"], "block 7: is bad already")
-        has_all(s.ctl("mark-bad", "4096")["error"], "blocks 0 to 4095")
+        for words, last in ((["mark-bad", "4096"], 4095), (["mark-bad", "4294967295"], 4095),
+                            (["wear", "4096", "1"], 4095), (["flip", "262144", "1"], 262143)):
+            has_all(s.ctl(*words)["error"],
+                    "^%s: %s: is out of range; allowed: 0 to %d$" % (*words[:2], last))
         has_all(s.ctl("mark-bad", "x")["error"], "^mark-bad: x:")
         code, out, err = call("ctl", s.control, "mark-bad", "-7")
         assert code == 1 and err == "", (code, out, err)

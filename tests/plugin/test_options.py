@@ -117,6 +117,18 @@ def test_duplicates():
     has_all(refused("ideal", "size=1M", "device.capacity=1M"), "^size=1M", "device.capacity")
 
 
+def test_a_path_belongs_to_one_parameter():
+    """Nothing is made before that is known."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "x")
+        for first, second in (("file", "trace"), ("trace", "trace-data"), ("trace", "control"),
+                              ("file", "control")):
+            more = [f"trace={path}2"] if second == "trace-data" and first != "trace" else []
+            has_all(refused("ideal", f"{second}={path}", f"{first}={path}", *more),
+                    f"^{second}={re.escape(path)}: is {first}= as well; allowed: a path of its own$")
+        assert os.listdir(folder) == []
+
+
 def test_parameters_that_do_nothing_are_named():
     with Server("ideal", "clock=virtual", "spin=off", "time-scale=2", "sync=none", "delay=auto",
                 "transport-overhead=1us", "trace-data=no") as s:
