@@ -58,6 +58,15 @@ def test_figures():
     assert none["waf"] is None and none["busy_ns"] == 0
 
 
+def test_figures_that_are_none():
+    """Numbers that somebody has changed, also to some with which nothing can be computed."""
+    one = json.loads(json.dumps(job.figures(timed.Life("ideal", (), "true"), lived())))
+    for key in ("seed", "device_ns", "think_ns", "code"):
+        assert job.is_figures({**one, key: 10**18 - 1})
+        for value in (None, -1, 0.5, True, "7", 10**18, 10**400):
+            assert not job.is_figures({**one, key: value}), (key, value)
+
+
 def test_console():
     """The kernel's lines about calls that wait, among all that it says."""
     Path("console").write_text("Linux version 7\nfsync: dd 5 905\nsync: my prog: x 7 8\n"

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Sequence
 
 from ..core.errors import LabError
+from ..core.json_text import MOST
 from ..core.text import lines_of
 from ..runs.run import Json
 from .timed import Life, Lived
@@ -50,7 +51,7 @@ def is_figures(one: object) -> bool:
     if not isinstance(one, dict) or one.get("schema") != SCHEMA:
         return False
     numbers = (one.get(key) for key in ("seed", "device_ns", "think_ns", "code"))
-    return all(type(n) is int and n >= 0 for n in numbers) and \
+    return all(type(n) is int and 0 <= n < MOST for n in numbers) and \
         isinstance(one.get("profile"), str) and isinstance(one.get("overrides"), list)
 
 
