@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * What a command costs the controller besides its pages: one table of rules, which page and segment
- * ask for each command and each page.  None of it is translation.
+ * ask for each command and each page.  None of it is translation.  (What any command costs on its way is
+ * in host/link.h.)
  *
  *     key          of      when                                             pieces of
  *     map_switch   writes  a page lies in a piece that is not held          map_region

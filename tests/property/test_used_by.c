@@ -10,8 +10,6 @@
  * The table below has the changes.  An option that is not in it is changed to the ends of its
  * range, or to each of its names.
  *
- *     test_used_by [STRATEGY...]
- *
  * The parser refuses a key that the strategy does not use, so values are put into the profile
  * behind its back.
  *

@@ -9,6 +9,8 @@
  *   random        any block
  *   d-choices     the block with the fewest valid pages among d blocks drawn at random
  *
+ * Each is a line of FE_GC_POLICIES (flashemu/ftl_params.h) and a function choose_NAME of victim.c.
+ *
  * The owner counts valid pages in an array of its own and reports every change.  A choice
  * then costs O(1), with cost-benefit O(pages per block) and with d-choices O(d), however many
  * blocks there are.  Memory: 8 bytes a block; 8 more except for greedy and fifo.

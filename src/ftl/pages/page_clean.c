@@ -3,7 +3,7 @@
  * When and why blocks are emptied.  All that the strategy does besides the host's requests is
  * to empty blocks (blocks.c), different blocks for different reasons:
  *
- *   clean   a full block that the policy chooses     free blocks run short
+ *   clean   a full block that victim.h chooses       free blocks run short
  *   fold    the oldest full block of the SLC cache   the cache has no place left, or idle
  *   level   the full block with the fewest erases    it lags behind the most worn one
  *

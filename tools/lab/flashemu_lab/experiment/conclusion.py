@@ -6,7 +6,7 @@ matters how much, and which runs are the best and the worst.
 
 `_SAYINGS` has each kind of statement: its sentences, and the claims behind them, which are counted
 over the sets of an ensemble.  Both begin with the same finding, so they cannot contradict each
-other.
+other.  The members of each kind are in spec.STATEMENTS.
 """
 
 from __future__ import annotations

@@ -15,4 +15,6 @@
     flashbench_open_units  the same, as flashbench -O asks it
     behaviour              how does the device work: caches, TRIM, rest, depth, fill
     forged                 how much does it really hold?
+
+A new question is asked where `findings` says, and has its sentence in `datasheet`.
 """
