@@ -374,6 +374,16 @@ def tops(t):
             for d in figures.draw(t)]
 
 
+def test_panels_are_called_as_in_sentences():
+    heads = [places(d.picture, ("text", "head"))[0][-1] for d in figures.draw(table("shared"))]
+    assert heads == ["op 7%", "op 28%"], heads
+    t = table("shared")
+    op = replace(t.experiment.factors[1], noun="{} of reserve")
+    t = replace(t, experiment=replace(t.experiment, factors=(t.experiment.factors[0], op)))
+    heads = [places(d.picture, ("text", "head"))[0][-1] for d in figures.draw(t)]
+    assert heads == ["7% of reserve", "28% of reserve"], heads
+
+
 def test_the_scale_of_pictures():
     """Pictures share a scale if they should be compared."""
     assert tops(table("shared")) == ["400", "400"]

@@ -3,6 +3,7 @@
 """Sentences as one tells them to a friend: names of levels, articles, verbs, numbers in one unit, and
 what a step does to a measure of which more, less or neither is better."""
 
+import dataclasses
 import itertools
 
 from flashemu_lab_bench import FLASHEMU  # noqa: F401
@@ -58,6 +59,8 @@ depth = {label = "queue", levels = ["1", "32"]}
     assert [instead(f, f.levels[1], f.levels[0]) for f in e.factors] == [
         "ext4 instead of FAT32", "sector 256 instead of 63", "synced instead of buffered writes",
         "an old card instead of a new card", "1.5 MiB instead of 4 KiB requests", "queue 32 instead of 1"]
+    assert instead(dataclasses.replace(start, noun="the kernel of {}"), "256", "63") == \
+        "the kernel of 256 instead of that of 63"
     assert [called(f, f.levels[0]) for f in e.factors] == [
         "FAT32", "sector 63", "buffered writes", "a new card", "4 KiB requests", "1"]
     for wrong in ("sector", "{} to {}", "{} {size}"):

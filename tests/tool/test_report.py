@@ -232,6 +232,10 @@ def test_the_best_is_bold_where_a_reader_can_see_why():
     assert not bold_said("a.tr", "b.tr") and bold_said("c.tr", "a.tr")
     assert bold("a.tr", "b.tr") == [False, False]
     assert bold("c.tr", "a.tr") == [True, False]
+    # 65536 bytes in 1.005 and in 1.02 ms: less than 1 % and more than 1 % slower
+    for name, ns in ("d.tr", 1005000), ("e.tr", 1020000):
+        write(name, HEAD + "0 write 0 65536 done=%d\n" % ns)
+    assert bold("a.tr", "d.tr") == [False] * 2 and bold("a.tr", "e.tr") == [True, False]
 
 
 def test_names_are_escaped():

@@ -166,13 +166,19 @@ static void cell_text(const struct figure *figure, double value, double most,
                  unit.name);
 }
 
+/* Whether a value is as good as the best one of its row; NAN is not. */
+static bool is_best(const struct figure *figure, double value, double least, double most)
+{
+    return figure->more_is_better ? value > 0.99 * most : value < 1.01 * least;
+}
+
 /* A row, if a file has the figure.  A cell is the value, and a bar for its share of the largest.
-   The best value is bold if the text of no other cell is the same: a reader could not see why one of
-   two equal numbers should be the better one.  Returns whether one is bold. */
+   The best value is bold if no other comes within 1 % of it: the statistics and the trace of one run
+   differ by less in their percentiles, and neither is better.  Returns whether one is bold. */
 static bool compare_row(FILE *out, const struct figure *figure, const struct report_figures *files,
                         int n)
 {
-    char best[FE_ROUNDED_MAX], text[FE_ROUNDED_MAX];
+    char text[FE_ROUNDED_MAX];
     double least = INFINITY, most = 0;
     int n_best = 0, n_known = 0;
 
@@ -182,10 +188,8 @@ static bool compare_row(FILE *out, const struct figure *figure, const struct rep
     }
     if (most == 0)
         return false;
-    cell_text(figure, figure->more_is_better ? most : least, most, best);
     for (int i = 0; i < n; i++) {
-        cell_text(figure, value_of(&files[i], figure), most, text);
-        n_best += strcmp(text, best) == 0;
+        n_best += is_best(figure, value_of(&files[i], figure), least, most);
         n_known += isfinite(value_of(&files[i], figure));
     }
     bool bold = n_best == 1 && n_known > 1;
@@ -193,7 +197,7 @@ static bool compare_row(FILE *out, const struct figure *figure, const struct rep
     for (int i = 0; i < n; i++) {
         double value = value_of(&files[i], figure);
         cell_text(figure, value, most, text);
-        fprintf(out, bold && strcmp(text, best) == 0 ? "<td><b>%s</b>" : "<td>%s", text);
+        fprintf(out, bold && is_best(figure, value, least, most) ? "<td><b>%s</b>" : "<td>%s", text);
         if (isfinite(value))
             fprintf(out, "<i class=\"bar %s\" style=\"width:%.0f%%\"></i>", figure->class,
                     100 * value / most);
@@ -233,7 +237,7 @@ void report_compare(FILE *out, const struct report_figures *files, int n)
     for (size_t k = 0; k < sizeof figures / sizeof figures[0]; k++)
         bold |= compare_row(out, &figures[k], files, n);
     fprintf(out, "</table></div>\n<p>%sA bar is the share of the largest.</p>\n",
-            bold ? "What is better than all others is bold.  " : "");
+            bold ? "What is better than all others, by 1 % or more, is bold.  " : "");
 }
 
 /* --- the page --- */

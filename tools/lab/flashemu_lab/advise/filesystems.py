@@ -24,7 +24,7 @@ from ..experiment.sweep import text
 from ..recording import recordings
 from ..recording.recipes import partition_type, spelled
 from ..recording.recordings import Recording
-from .raw_writes import Device, RENEWED, place, told_size
+from .raw_writes import Device, RENEWED, place, told_size, workload_level
 from .sd_layout import SECTOR
 
 # The work of a recording that a workload of advice means, and the phase that counts.
@@ -136,7 +136,7 @@ def filesystems_text(d: Device, workloads: list[str], start: int, asked: bool) -
               "[factors.workload.levels]"]
     for w in tried[0].by_workload:
         work, phase = map(text, WORKS[w])
-        lines.append(f"{text(w.replace('-', ' '))} = {{work = {work}, phase = {phase}}}")
+        lines.append(workload_level(w, f"work = {work}, phase = {phase}"))
     left_out = [w for w in workloads if w not in tried[0].by_workload]
     lines += d.ending("filesystem", _MEASURES, f"among = {text(f' at {place(start)}')}",
                       [_missing(left_out)] if left_out else [])

@@ -37,7 +37,7 @@ from ..runs.expression import parse_profile
 from ..runs.program import Tool
 from . import paste
 from .sd_layout import Layout, SECTOR, mkfs_vfat, sda_layout
-from .workloads import RECORDED, WORKLOADS
+from .workloads import NOUNS, RECORDED, WORKLOADS
 
 _K, _M = 2**10, 2**20
 # Rates of two layouts that differ by less are said to be equal.
@@ -264,6 +264,13 @@ def check_workloads(workloads: list[str]) -> None:
                        f"together with one of {', '.join(WORKLOADS)}")
 
 
+def workload_level(name: str, words: str) -> str:
+    """A level of the factor of workloads, as a line of TOML: its label, and an inline table with
+    these words and the noun."""
+    label = name.replace("-", " ")
+    return f"{text(label)} = {{{words}, noun = {text(NOUNS.get(name, label))}}}"
+
+
 def advise_text(d: Device, workloads: list[str]) -> str:
     """The experiment in TOML, for workloads that have passed `check_workloads`."""
     patterns = [name for name in workloads if name in WORKLOADS]
@@ -275,8 +282,7 @@ def advise_text(d: Device, workloads: list[str]) -> str:
         *(_level(d, c) for c in tried), "",
         "[factors.workload]", 'label = "workload"', 'noun = "{}"', "[factors.workload.levels]"]
     amounts = _amounts(d)
-    lines += [f"{text(name.replace('-', ' '))} = {{run = {text(WORKLOADS[name] % amounts)}}}"
-              for name in patterns]
+    lines += [workload_level(name, f"run = {text(WORKLOADS[name] % amounts)}") for name in patterns]
     lines += d.ending("layout", (*MEASURES[:2], _ERASES, RENEWED),
                       f"against = {text(tried[-1].label)}",
                       ["Without a filesystem, by flashemu align: " + d.finding])

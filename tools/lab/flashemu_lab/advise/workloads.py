@@ -28,5 +28,8 @@ ABOUT = {
     "boot": "a tree of files is read in any order",
     "packages": "dpkg installs Debian packages",
 }
+# What sentences call them, where the name alone would lack its article.
+NOUNS = {"large-file": "a large file", "database": "a database", "log": "a log", "video": "a video",
+          "boot": "booting"}
 # Workloads that only recordings can stand for: reads, and what no FAT32 can hold.
 RECORDED = ("boot", "packages")

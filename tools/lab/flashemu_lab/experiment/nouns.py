@@ -42,12 +42,13 @@ def called(factor: Factor, level: str) -> str:
 
 
 def instead(factor: Factor, after: str, before: str) -> str:
-    """Such as "sector 256 instead of 63" and "synced instead of buffered writes"."""
+    """Such as "sector 256 instead of 63", "synced instead of buffered writes" and "the kernel of
+    today instead of that of 2010"."""
     first, last = noun(factor, after), noun(factor, before)
     if "noun" not in factor.given(after):
         (head, new, tail), (_, old, _) = _parts(factor, after), _parts(factor, before)
         if head and not tail:
-            last = old
+            last = f"that of {old}" if head.endswith(" of ") else old
         if tail and not head:
             first = new
     return f"{first} instead of {last}"

@@ -77,7 +77,7 @@ def _boundary_texts(points: Sequence[Point]) -> list[str]:
     """About a unit of which nothing but reads across multiples may tell."""
     step = unit_reads.step_from(points)
     if step is None:
-        return ["No allocation unit shows: reads across multiples of all sizes take about as "
+        return ["No allocation unit shows: reads across multiples of all sizes take equally "
                 "long."] if len(unit_reads.excesses(points)) >= _ROWS_OF_READS else []
     unit, more, before = step
     usual = f" or of {bytes_text(_USUAL_UNIT)}" if unit < _USUAL_UNIT else ""

@@ -11,6 +11,7 @@ from ..core.units import alike, number
 from ..experiment.ensemble.agreement import Ranges, ranges, split
 from ..experiment.choice import choose, ratios, worst
 from ..experiment.conclusion import effect_name, shares, with_unit
+from ..experiment.nouns import noun
 from ..experiment.spec import Experiment, Factor, Figure, Measure
 from ..experiment.table import Row, Table
 from . import charts, svg
@@ -117,8 +118,7 @@ def _panels(table: Table, figure: Figure, measure: Measure, spread: Ranges) -> l
     for levels in itertools.product(*(
             (only[f.name],) if f.name in only else f.levels for f in rest)):
         fixed = {f.name: level for f, level in zip(rest, levels)}
-        title = ", ".join(f"{f.label} {level}" if f.name != "profile" else level
-                          for f, level in zip(rest, levels) if len(f.levels) > 1)
+        title = ", ".join(noun(f, level) for f, level in zip(rest, levels) if len(f.levels) > 1)
         drawn.append(Drawn(_heading(e, figure, measure),
                            _picture(table, figure, measure, fixed,
                                     title or _heading(e, figure, measure), spread)))
