@@ -83,6 +83,15 @@ static bool is_last_of_block(const struct recovery *r, fe_ppn ppn)
     return fe_page_of(&r->m->geo, ppn) + 1 >= fe_medium_next_page(r->m, fe_peb_of(&r->m->geo, ppn));
 }
 
+/* Most units of a large chip with a small device hold nothing, and need no look at each page. */
+static bool is_empty(const struct recovery *r, uint32_t unit)
+{
+    for (uint32_t i = 0; i < r->u->blocks_per_unit; i++)
+        if (fe_medium_next_page(r->m, fe_unit_peb(r->u, unit, i)) > 0)
+            return false;
+    return true;
+}
+
 static void look_at(struct recovery *r, uint32_t unit)
 {
     struct found *f = &r->found[unit];
@@ -90,7 +99,9 @@ static void look_at(struct recovery *r, uint32_t unit)
     uint32_t missing = UINT32_MAX; /* the first one that no other page has taken along */
     uint8_t tag = FE_TAG_DATA;     /* of the newest page */
     bool is_behind_missing = false; /* the newest page */
-    *f = (struct found){.leb = FE_LEB_NONE};
+    *f = (struct found){.leb = FE_LEB_NONE, .in_order = true};
+    if (is_empty(r, unit))
+        return;
     for (uint32_t i = 0; i < r->u->unit_pages; i++) {
         fe_ppn ppn = fe_unit_ppn(r->u, unit, i);
         enum fe_page_state state = fe_medium_state(r->m, ppn);
@@ -248,7 +259,8 @@ static enum fe_status settle(struct recovery *r, fe_leb leb)
 static bool is_good_unit(const struct recovery *r, uint32_t unit)
 {
     fe_leb leb = FE_LEB_NONE;
-    for (uint32_t i = 0; i < r->u->unit_pages; i++) {
+    uint32_t n = is_empty(r, unit) ? 0 : r->u->unit_pages;
+    for (uint32_t i = 0; i < n; i++) {
         fe_ppn ppn = fe_unit_ppn(r->u, unit, i);
         if (!fe_recover_readable(r->m, ppn))
             continue;
