@@ -9,8 +9,10 @@ import hashlib
 import io
 import json
 import os
+import pty
 import re
 import resource
+import signal
 import subprocess
 import sys
 import xml.etree.ElementTree as xml
@@ -499,6 +501,47 @@ def test_kill_leaves_nothing_running():
     process.kill()
     process.wait()
     until(lambda: not alive(mark))
+
+
+def test_kill_ends_the_search_for_states():
+    """The program that looks for them has the seed on its command line, and would go on for minutes."""
+    work_ = writes("for i in range(4000): h.pwrite(bytes([i % 250 + 1]) * 4096, i % 3000 * 4096)")
+    words = [sys.executable, LAB, "crash", *DEVICE, "--run", work_, "--seed", "918273645", "-o", "long"]
+    for way in (signal.SIGKILL, signal.SIGINT):
+        process = subprocess.Popen(words, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                   env=dict(os.environ, FLASHEMU=FLASHEMU))
+        until(lambda: any("cuts" in command_of(pid) for pid in alive("seed=918273645")))
+        process.send_signal(way)
+        assert process.wait() == (130 if way == signal.SIGINT else -9), process.returncode
+        until(lambda: not alive("seed=918273645"))
+
+
+def command_of(pid):
+    """The words of a process; none if it has ended."""
+    try:
+        return read(f"/proc/{pid}/cmdline").split("\0")
+    except OSError:
+        return []
+
+
+def test_how_far_it_is():
+    """Of the search for states as well as of the judging, where standard error is a terminal."""
+    work_ = writes("for i in range(60): h.pwrite(bytes([i + 1]) * 4096, i * 4096)", "h.flush()")
+    words = [sys.executable, LAB, "crash", *DEVICE, "--run", work_, "--check", "true", "--second", "0", "-o", "out"]
+    for quiet in ([], ["-q"]):
+        there, here = pty.openpty()
+        process = subprocess.Popen([*words, *quiet], stdout=subprocess.DEVNULL, stderr=here,
+                                   env=dict(os.environ, FLASHEMU=FLASHEMU))
+        os.close(here)
+        said = b""
+        with contextlib.suppress(OSError):  # of a terminal that nobody has open any more
+            while chunk := os.read(there, 4096):
+                said += chunk
+        os.close(there)
+        assert process.wait() == 0, said
+        found = re.findall(rb"\rcrash: (\d+ of \d+) (cuts|states), ", said)
+        assert not quiet or said == b"", said
+        assert quiet or {word for _, word in found} == {b"cuts", b"states"}, said
 
 
 def test_the_bytes_of_the_states_are_those_of_the_program():

@@ -11,6 +11,8 @@ import shutil
 import struct
 import subprocess
 import sys
+import tempfile
+import threading
 from argparse import Namespace
 from pathlib import Path
 
@@ -149,15 +151,75 @@ def said(kind, text):
 
 
 def test_a_kernel_that_crashes_crashes_twice():
-    """A state is judged again by another machine, and what that one says counts."""
-    from flashemu_lab.crash import mounted
-    kept, crashed = mounted.Told(0, ""), mounted.Told(1, "the kernel crashed: x", kind="kernel")
-    for answers, wanted, left in (((crashed, kept), kept, 0), ((crashed, crashed, kept), crashed, 1),
+    """A state is judged again by another machine, and what that one says counts; a note tells it."""
+    from flashemu_lab.crash import broken, mounted
+    kept, crashed = mounted.Told(0, "", ("dirty",)), mounted.Told(1, "the kernel crashed: x", kind="kernel")
+    once = dataclasses.replace(kept, notes=("dirty", "crashed-once"))
+    for answers, wanted, left in (((crashed, kept), once, 0), ((crashed, crashed, kept), crashed, 1),
                                   ((kept, crashed), kept, 1)):
         judge = object.__new__(mounted.Mounted)
         judge._folder, said = Path("."), list(answers)
         judge._judged = lambda image, marks, ranges: said.pop(0)
-        assert judge.run(Path("."), Path("image"), [], ()) is wanted and len(said) == left, answers
+        assert judge.run(Path("."), Path("image"), [], ()) == wanted and len(said) == left, answers
+    assert set(once.notes) <= set(broken._NOTES)
+
+
+def test_what_a_killed_call_has_left_goes():
+    """Folders of images in memory: those that nobody holds and that are not new."""
+    from flashemu_lab.crash import mounted
+    os.mkdir("room")
+    kept, os.environ["TMPDIR"], tempfile.tempdir = os.environ.get("TMPDIR"), os.path.abspath("room"), None
+    try:
+        with mounted.scratch(4096, 2) as held:
+            assert held.parent == Path("room").absolute()
+            for name in ("flashemu-judge.old", "flashemu-judge.new", "other.old"):
+                Path("room", name, "0").mkdir(parents=True)
+            Path("room/flashemu-judge.old/0/image").write_bytes(b"x" * 4096)
+            for path in (held, Path("room/flashemu-judge.old"), Path("room/other.old")):
+                os.utime(path, (1, 1))
+            with mounted.scratch(4096, 2) as second:
+                assert sorted(os.listdir("room")) == sorted(
+                    [held.name, second.name, "flashemu-judge.new", "other.old"])
+        assert sorted(os.listdir("room")) == ["flashemu-judge.new", "other.old"]
+    finally:
+        tempfile.tempdir = None
+        if kept is None:
+            del os.environ["TMPDIR"]
+        else:
+            os.environ["TMPDIR"] = kept
+
+
+def test_all_end_when_one_fails():
+    """Each checker ends behind the state that it is at, and not at the end of all of them."""
+    from flashemu_lab.core.errors import LabError
+    from flashemu_lab.crash import checks
+    judged, closed, both = [], [], threading.Barrier(2)
+
+    class Checker:
+        def __init__(self, number):
+            self.number = number
+
+        def judge(self, state):
+            if len(judged) < 2:
+                judged.append(state)
+                both.wait(60)
+            if self.number == 1:
+                raise LabError("no room")
+            failed.wait(60)
+            judged.append(state)
+            return checks.Verdict(state, checks.Told(0))
+
+        def close(self):
+            closed.append(self.number)
+            if self.number == 1:
+                failed.set()
+
+    failed = threading.Event()
+    try:
+        checks.judge_all(Checker, Namespace(states=list(range(1000))), 2, lambda done, bad: None)
+        raise AssertionError("nobody has failed")
+    except LabError as e:
+        assert str(e) == "no room" and sorted(closed) == [0, 1] and len(judged) <= 4, (e, closed, judged)
 
 
 def test_what_any_cut_may_leave_of_fat_is_no_fault():

@@ -35,6 +35,7 @@ static const char cuts_help[] =
     "  --force              replaces FILE whatever it is, except an input\n"
     "  --seed N             of the device's randomness, and of what becomes of several operations (1)\n"
     "  --jobs N             processes (one for each processor)\n"
+    "  --progress           says how far it is even if standard error is no terminal\n"
     "  --json               prints the numbers as JSON\n";
 
 struct cuts_command {
@@ -44,7 +45,7 @@ struct cuts_command {
     uint32_t n_overrides;
     char *capacity;
     struct fe_device_options device;
-    bool timed, json;
+    bool timed, json, progress;
     uint64_t wanted, n_second, n_behind, n_subsets, jobs;
 };
 
@@ -220,7 +221,8 @@ static int make_states(const struct cuts_command *c, struct cuts_walk *w, const 
                        struct fe_err *err)
 {
     const char *inputs[] = {c->trace, c->data};
-    struct cuts_options opt = {.jobs = (uint32_t)c->jobs, .progress = isatty(STDERR_FILENO) != 0};
+    struct cuts_options opt = {.jobs = (uint32_t)c->jobs,
+                               .progress = c->progress || (isatty(STDERR_FILENO) && !tool_is_quiet())};
     const struct cuts_maker maker = {make_device, (void *)c};
     struct output states = {0}, data = {0};
     struct cuts_result result = {.hash = ""};
@@ -329,6 +331,7 @@ int cmd_cuts(int argc, char **argv)
         {"output=FILE", 'o', NULL, &c.output},
         {"force", 0, &output_force, NULL},
         {"jobs", 0, NULL, &c.jobs_text},
+        {"progress", 0, &c.progress, NULL},
         {"json", 0, &c.json, NULL},
         {0},
     };

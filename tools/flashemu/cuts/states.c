@@ -23,6 +23,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 /* --- ids --- */
@@ -198,8 +199,24 @@ struct collector {
     const struct cuts_options *opt;
     struct cuts_result *result;
     struct known known;
+    uint64_t wanted;    /* cuts, without those of recovery */
+    uint64_t shown_ns;  /* when progress was shown last */
     struct fe_err *err;
 };
+
+/* Five times a second, and not once a window: one in which a unit is copied has thousands of cuts. */
+static void show_progress(struct collector *c)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    uint64_t ns = (uint64_t)now.tv_sec * FE_NS_PER_S + (uint64_t)now.tv_nsec;
+    if (ns - c->shown_ns < FE_NS_PER_S / 5)
+        return;
+    c->shown_ns = ns;
+    fprintf(stderr, "\r%" PRIu64 " of %" PRIu64 " cuts, %" PRIu64 " states \033[K",
+            c->result->tried - c->result->second, c->wanted, c->result->states);
+    fflush(stderr);
+}
 
 static int read_all(FILE *from, void *buf, size_t len, struct fe_err *err)
 {
@@ -300,6 +317,8 @@ static int take_window(struct collector *c, FILE *from)
             open[n_open++] = f;
             c->result->tried++;
             c->result->second += second;
+            if (c->opt->progress)
+                show_progress(c);
             continue;
         }
         if (cuts_is_subset(&f.id)) {
@@ -389,14 +408,11 @@ int cuts_states_run(struct cuts_walk *w, const struct cuts_options *opt,
     struct process processes[CUTS_MAX_JOBS] = {{NULL, 0}};
     uint32_t n = 0, windows = w->work->n_requests + 1;
     int r = count(w, maker, ret, err);
+    c.wanted = fe_min_u64(w->wanted, w->total);
     for (; n < opt->jobs && r == 0; n++)
         r = start_process(&processes[n], w, n, opt->jobs, maker, err);
-    for (uint32_t i = 0; i < windows && r == 0; i++) {
+    for (uint32_t i = 0; i < windows && r == 0; i++)
         r = take_window(&c, processes[i % opt->jobs].from);
-        if (opt->progress && i % 64 == 0)
-            fprintf(stderr, "\r%" PRIu64 " of %" PRIu64 " cuts, %" PRIu64 " states \033[K",
-                    ret->tried - ret->second, fe_min_u64(w->wanted, w->total), ret->states);
-    }
     if (opt->progress)
         fputs("\r\033[K", stderr);
     for (uint32_t i = 0; i < n; i++)

@@ -202,9 +202,7 @@ def _record_one(arguments: argparse.Namespace, tool: Tool, made: work.Work,
             raise LabError(f"{made.name}: has written nothing, so nothing can be judged")
         behind = _behind(arguments, made, marks)
         with tempfile.TemporaryDirectory(prefix="flashemu-crash.") as name:
-            found = states.enumerate_states(recording, tool, Path(name),
-                                            str(arguments.cuts or "all"), arguments.second, behind,
-                                            arguments.subsets, arguments.judge)
+            found = _enumerated(arguments, tool, recording, Path(name), behind)
             if not output:
                 place = kept / found.numbers["recording"]
                 shutil.rmtree(place, ignore_errors=True)
@@ -213,6 +211,17 @@ def _record_one(arguments: argparse.Namespace, tool: Tool, made: work.Work,
     finally:
         if not output:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _enumerated(arguments: argparse.Namespace, tool: Tool, recording: work.Recording, folder: Path,
+                behind: int) -> states.Enumerated:
+    note = Note()
+    try:
+        return states.enumerate_states(recording, tool, folder, str(arguments.cuts or "all"),
+                                       arguments.second, behind, arguments.subsets,
+                                       arguments.judge, lambda text: note.show("crash", text))
+    finally:
+        note.end()
 
 
 def _behind(arguments: argparse.Namespace, made: work.Work, marks: list[work.Mark]) -> int:

@@ -92,6 +92,7 @@ _NOTES = {
     "lost-clusters": "clusters are used that belong to no file",
     "summary": "the number of free clusters is not right",
     "fats-differ": "the second FAT is older than the first",
+    "crashed-once": "the kernel crashed and did not do so in another machine",
 }
 
 

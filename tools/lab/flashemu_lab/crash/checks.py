@@ -229,10 +229,11 @@ def judge_all(make: Callable[[int], Checker], found: Enumerated, jobs: int,
     """The verdicts about all states, in their order.  `make` makes the checker of a number; `show`
     hears how many are done, and how many of them are broken.
 
-    Each checker takes the next state of the list, so its states come in the order of the list.
+    Each checker takes the next state of the list, so its states come in the order of the list.  If
+    one of them fails, or if a signal comes, all end behind the state that they are at.
     """
     verdicts: list[Verdict | None] = [None] * len(found.states)
-    lock = threading.Lock()
+    lock, is_over = threading.Lock(), threading.Event()
     numbers = iter(range(len(found.states)))
     counts = [0, 0]
 
@@ -242,7 +243,7 @@ def judge_all(make: Callable[[int], Checker], found: Enumerated, jobs: int,
             while True:
                 with lock:
                     i = next(numbers, None)
-                if i is None:
+                if i is None or is_over.is_set():
                     return
                 verdict = checker.judge(found.states[i])
                 with lock:
@@ -250,11 +251,17 @@ def judge_all(make: Callable[[int], Checker], found: Enumerated, jobs: int,
                     counts[0] += 1
                     counts[1] += verdict.word == "broken"
                     show(*counts)
+        except BaseException:
+            is_over.set()
+            raise
         finally:
             checker.close()
 
     with ThreadPoolExecutor(jobs) as pool:
-        for done in [pool.submit(work, n) for n in range(jobs)]:
-            done.result()
+        try:
+            for done in [pool.submit(work, n) for n in range(jobs)]:
+                done.result()
+        finally:
+            is_over.set()
     return [v for v in verdicts if v is not None]
 

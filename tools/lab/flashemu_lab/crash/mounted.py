@@ -8,13 +8,16 @@ while the guest has it closed:
               copied where it differs  |         |
     disk   -------------------------- 7 . . . . 8 . . . .           the guest's, which recovers it
 
-So what the guest has written needs no undoing.  A guest that dies, or is too slow, costs one state,
-and the next state boots another one.
+So what the guest has written needs no undoing.  A guest that is too slow costs one state, and the
+next state boots another one.  One that dies gets the same state once more, in another machine: User
+Mode Linux dies now and then of its host's doings.  So a state that crashes a kernel costs two
+boots, and one that has crashed it once is told as a note.
 """
 
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import re
 import shlex
@@ -24,7 +27,7 @@ import subprocess
 import tempfile
 import time
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Iterator
 
@@ -194,18 +197,42 @@ class Disk:
                 raise LabError(f"{self.path}: {os.strerror(errno.ENOSPC)}")
 
 
+_SCRATCH, _YOUNG_S = "flashemu-judge.", 60.0
+
+
+def _sweep(place: Path) -> None:
+    """Removes the folders of calls that were killed, which nobody holds: in memory they would stay
+    until the machine ends.  A young one may not be held yet."""
+    for folder in place.glob(_SCRATCH + "*"):
+        with suppress(OSError):
+            held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if time.time() - os.fstat(held).st_mtime > _YOUNG_S:
+                    shutil.rmtree(folder, ignore_errors=True)
+            finally:
+                os.close(held)
+
+
 @contextmanager
 def scratch(size: int, files: int) -> Iterator[Path]:
     """A folder for so many files of this size: where $TMPDIR says, else in memory if there is room,
-    since the guest flushes what it writes, and nobody needs it after a crash of this machine."""
+    since the guest flushes what it writes, and nobody needs it after a crash of this machine.  What
+    a call that was killed has left there goes."""
     place = None
     with suppress(OSError):
         there = os.statvfs("/dev/shm")
         has_room = there.f_bavail * there.f_frsize > 2 * size * files
         if has_room and "TMPDIR" not in os.environ and os.access("/dev/shm", os.W_OK):
             place = "/dev/shm"
-    with tempfile.TemporaryDirectory(prefix="flashemu-crash.", dir=place) as name:
-        yield Path(name)
+    _sweep(Path(place or tempfile.gettempdir()))
+    with tempfile.TemporaryDirectory(prefix=_SCRATCH, dir=place) as name:
+        held = os.open(name, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            yield Path(name)
+        finally:
+            os.close(held)
 
 
 # --- the guest that judges ---
@@ -298,11 +325,13 @@ class Mounted:
     def run(self, _folder: Path, image: Path, marks: list[Mark],
             unreadable: tuple[tuple[int, int], ...]) -> Told:
         """What the kernel makes of an image with these marks; one that crashes has to do so twice,
-        in two machines.  LabError if the host has no room for what the guest writes, which would
-        look like a fault."""
+        in two machines, and once is a note.  LabError if the host has no room for what the guest
+        writes, which would look like a fault."""
         told = self._judged(image, marks, unreadable)
-        if told.kind == "kernel":  # User Mode Linux dies now and then of its host's doings
+        if told.kind == "kernel":
             told = self._judged(image, marks, unreadable)
+            if told.kind != "kernel":
+                told = replace(told, notes=(*told.notes, "crashed-once"))
         there = os.statvfs(self._folder)
         if told.code != 0 and there.f_bavail * there.f_frsize < _LEAST_ROOM:
             raise LabError(f"{self._folder}: {os.strerror(errno.ENOSPC)}, so nobody can say what "

@@ -18,7 +18,7 @@ import random
 import struct
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Container, Iterator
+from typing import Callable, Container, Iterator
 
 from ..core.errors import LabError
 from ..runs.program import Tool
@@ -99,14 +99,15 @@ class Enumerated:
 
 
 def enumerate_states(recording: Recording, tool: Tool, folder: Path, cuts: str,
-                     second: int, behind: int = 0, subsets: int = 0, judged: int = 0) -> Enumerated:
+                     second: int, behind: int = 0, subsets: int = 0, judged: int = 0,
+                     show: Callable[[str], None] = lambda text: None) -> Enumerated:
     """All states of a recording behind so many marks, and so many for which no device is asked; its
     files go to the folder.  Only `judged` of the former are to be judged, which the device's seed
-    draws; 0: all of them.  LabError as the program says."""
+    draws; 0: all of them.  `show` hears how far it is.  LabError as the program says."""
     path = folder / "states"
     work = recording.work
-    answer = json.loads(tool.ask(
-        "cuts", work.profile, str(recording.trace), *work.words(), "--timed", "--data",
+    answer = json.loads(tool.watch(
+        show, "cuts", work.profile, str(recording.trace), *work.words(), "--timed", "--data",
         str(recording.data), "--json", "--cuts", cuts, "--second", str(second), "--behind",
         str(behind), "--subsets", str(subsets), "--states", str(path), codes=(0, 1)))
     return Enumerated(answer, _read(path, _draw(answer["cases"], judged, work.seed)),

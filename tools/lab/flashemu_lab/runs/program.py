@@ -9,12 +9,13 @@ from __future__ import annotations
 import functools
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Iterable
+from typing import IO, Callable, Iterable
 
 from ..core.errors import LabError
 from ..core.text import lines_of
@@ -28,6 +29,7 @@ _NOT_RESULT = ("wall_seconds", "cpu_seconds", "host_ops_per_second", "command", 
                "profile", "version", "seed")
 # Sections of a profile that explain it and change nothing.
 _NOT_DEVICE = ("[provenance]", "[fidelity]")
+_PROGRESS = re.compile(rb"\r([^\r\n]*?) ?\x1b\[K")  # a line that is written over
 
 
 def find_program() -> Path:
@@ -78,6 +80,29 @@ class Tool:
         if done.returncode not in codes:
             raise LabError(_reason(done.stderr, done.returncode))
         return done.stdout
+
+    def watch(self, show: Callable[[str], None], *words: str, codes: tuple[int, ...] = (0,)) -> str:
+        """As `ask`, of a command with --progress: `show` hears how far it is.  The process does not
+        survive the lab, not even if the lab is killed."""
+        said = b""
+        with open(os.memfd_create("answer"), "w+b") as out, subprocess.Popen(
+                guarded([str(self.path), *words, "--progress"]), stdin=subprocess.DEVNULL,
+                stdout=out, stderr=subprocess.PIPE) as process:
+            assert process.stderr
+            try:
+                while chunk := os.read(process.stderr.fileno(), 65536):
+                    for text in _PROGRESS.findall(said := said + chunk)[-1:]:
+                        show(text.decode(errors="replace"))
+                    said = _PROGRESS.sub(b"", said)
+            except BaseException:
+                process.kill()
+                raise
+            code = process.wait()
+            out.seek(0)
+            answer = out.read().decode(errors="replace")
+        if code not in codes:
+            raise LabError(_reason(said.decode(errors="replace"), code))
+        return answer
 
     @functools.cached_property
     def version(self) -> str:
