@@ -236,8 +236,12 @@ static int take_document(struct against *a, struct fe_err *err)
         return fe_err_nomem(err, "points", json_array_size(points) * sizeof *a->points);
     a->n = json_array_size(points);
     int r = 0;
-    for (size_t i = 0; i < a->n && r == 0; i++)
+    for (size_t i = 0; i < a->n && r == 0; i++) {
+        struct against_point *p = &a->points[i];
         r = take_point(a, json_array_get(points, i), i, err);
+        while (strcmp(a->points[p->first].test, p->test) != 0)
+            p->first++;
+    }
     if (r < 0)
         return r;
     a->errors = calloc(a->n + a->n_shares, sizeof *a->errors);

@@ -61,6 +61,7 @@ struct against_point {
     enum against_state state;
     enum against_kind kind;
     char test[160];               /* points with the same text are of one test */
+    size_t first;                 /* the number of the first of these points */
     uint64_t bs, start, stride, size; /* request, seq: size is the bytes of the whole test */
     uint64_t idle_ns;             /* request, fill: pause in front of the first request */
     uint32_t depth;               /* request, load: how many are in flight */
@@ -81,6 +82,7 @@ struct against_point {
     uint32_t rows;                /* for -f how many units */
     bool unwanted;                /* not asked for: run for what it leaves behind, not compared */
     double weight;                /* of its error in against_sum */
+    double part;                  /* of against_sum; below 0 as long as nobody has asked */
     char why[160];
     struct against_share *shares; /* its percentiles, in the order of the file */
     size_t n_shares;
@@ -118,7 +120,7 @@ int against_run(struct against *a, const struct fe_profile *profile, uint64_t se
 /* The sum of weight * error over the wanted points that were measured, where the error is
  * |ln(measured / published)|, or with a knee K only K ln(1 + error / K); what was measured counts as
  * 1 ns or 1 byte/s at least. */
-double against_sum(const struct against *a);
+double against_sum(struct against *a);
 
 /* Answers each line of `in`, an object in JSON, with a line on standard output, as flashemu-verify(1)
  * says: one set of changes to the profile `name`, its points and its bound.  Returns an exit code. */

@@ -65,7 +65,7 @@ struct bench {
 
 static bool same_test(const struct against_point *a, const struct against_point *b)
 {
-    return b->state == AGAINST_OPEN && strcmp(a->test, b->test) == 0;
+    return b->state == AGAINST_OPEN && a->first == b->first;
 }
 
 /* Whether any point is still asked for, of the test of `first` or of all without one. */
@@ -422,22 +422,24 @@ static void fail(struct against *a, const struct against_point *first, const cha
         }
 }
 
-double against_sum(const struct against *a)
+double against_sum(struct against *a)
 {
     double sum = 0;
 
     for (size_t i = 0; i < a->n; i++) {
-        const struct against_point *p = &a->points[i];
+        struct against_point *p = &a->points[i];
         if (p->state != AGAINST_MEASURED || p->unwanted)
             continue;
-        double error = fabs(log(fmax(p->measured, LEAST) / p->published));
-        sum += p->weight * (a->knee > 0 ? a->knee * log1p(error / a->knee) : error);
+        if (p->part < 0) {
+            double error = fabs(log(fmax(p->measured, LEAST) / p->published));
+            p->part = p->weight * (a->knee > 0 ? a->knee * log1p(error / a->knee) : error);
+        }
+        sum += p->part;
     }
     return sum;
 }
 
-static bool exceeds(const struct against *a, const struct bench *b,
-                    const struct against_limits *limits)
+static bool exceeds(struct against *a, const struct bench *b, const struct against_limits *limits)
 {
     uint64_t ns = fe_device_now(b->dev);
 
@@ -457,6 +459,8 @@ int against_run(struct against *a, const struct fe_profile *profile, uint64_t se
         return r;
     b.env.capacity = fe_device_capacity(b.dev);
     b.on = (struct subject){.dev = b.dev, .profile = profile, .seed = seed};
+    for (size_t i = 0; i < a->n; i++)
+        a->points[i].part = -1;
     for (size_t i = 0; i < a->n && r == 0 && is_asked(a, NULL) && !exceeds(a, &b, limits); i++) {
         struct against_point *p = &a->points[i];
         struct fe_err why;

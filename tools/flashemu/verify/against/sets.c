@@ -133,7 +133,7 @@ static int take_set(struct against *a, struct set *s, const json_t *line, struct
     return r < 0 ? r : take_changes(s, json_object_get(line, "set"), err);
 }
 
-static int answer(const struct against *a, const char *state, const char *message)
+static int answer(struct against *a, const char *state, const char *message)
 {
     json_t *measured = json_array();
 
