@@ -173,6 +173,14 @@ def test_a_run_with_an_ensemble():
     before, files = stored(), sorted(os.listdir("store/ensembles"))
     assert good_json("run", "x.toml", "--ensemble", "2") == out
     assert stored() == before and sorted(os.listdir("store/ensembles")) == files
+    # What was drawn is drawn again where its file says something else.
+    kept = os.path.join("store/ensembles", files[0])
+    whole = read(kept)
+    assert list(json.loads(whole)) == ["sets", "judged"], whole
+    for damaged in (50000 * "[", '{"sets": [], "judged": []}'):
+        write(kept, damaged)
+        assert good_json("run", "x.toml", "--ensemble", "2")["rows"] == out["rows"], damaged[:20]
+        assert read(kept) == whole, damaged[:20]
     other = good_json("run", "x.toml", "--ensemble", "2", "--ensemble-seed", "2")
     assert other["rows"] != out["rows"]
     # The file of the result is an experiment that needs no drawing, and the page has the spread.
