@@ -13,7 +13,7 @@
  * The parser refuses a key that the strategy does not use, so values are put into the profile
  * behind its back.
  *
- *     test_used_by [STRATEGY...]      all of them, or only these
+ *     test_used_by [STRATEGY|SECTION.KEY...]      all strategies and options, or only these
  */
 #include "lib/rand.h"
 
@@ -387,12 +387,16 @@ static int check_option(const struct fe_option *o, uint32_t type)
     return 1;
 }
 
-static bool is_wanted(const char *strategy, int argc, char **argv)
+/* Whether the arguments name this strategy or option, or no other one. */
+static bool is_wanted(const char *name, int argc, char **argv)
 {
-    for (int i = 1; i < argc; i++)
-        if (strcmp(argv[i], strategy) == 0)
+    bool any = false;
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], name) == 0)
             return true;
-    return argc == 1;
+        any |= !strchr(argv[i], '.') == !strchr(name, '.');
+    }
+    return !any;
 }
 
 int main(int argc, char **argv)
@@ -400,8 +404,11 @@ int main(int argc, char **argv)
     int failed = 0, n = 0;
     for (uint32_t type = 0; fe_ftl_registry[type]; type++)
         for (uint32_t i = 0; i < fe_n_options; i++) {
+            char key[64];
+            snprintf(key, sizeof key, "%s.%s", fe_section_name(fe_options[i].section),
+                     fe_options[i].key);
             if (!is_wanted(fe_ftl_registry[type]->name, argc, argv) ||
-                !fe_option_depends(&fe_options[i]))
+                !is_wanted(key, argc, argv) || !fe_option_depends(&fe_options[i]))
                 continue;
             failed += check_option(&fe_options[i], type);
             n++;

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a newcomer does by HACKING.md: a strategy, an option, a cleaning policy, a trace format and
-a profile.
+"""What a newcomer does by HACKING.md: a strategy, an option, a cost of commands, a cleaning policy, a
+trace format and a profile.
 
 The sources are copied, the examples of tests/tool/newcomer are added to the copy step by step,
 and the copy is built and run.  Each task may change exactly the files that its section of
@@ -26,7 +26,7 @@ HERE = os.path.join(ROOT, "tests/tool")
 NAME = "toy"
 TARGETS = ["tools/flashemu", "tests/golden/test_golden", "tests/property/test_property",
            "tests/property/test_used_by", "tests/crash/test_crash", "tests/unit/test_registry",
-           "tests/unit/test_ftl_page_sets",
+           "tests/unit/test_ftl_page_sets", "tests/unit/test_cost",
            "tests/unit/test_profile_load", "tests/unit/test_profile_options",
            "tests/unit/test_profile_used", "tests/tool/test_workload_trace",
            "tests/tool/test_workload_formats"]
@@ -107,9 +107,9 @@ def not_sources(folder, names):
 
 
 def files_of(task):
-    """The files that the section "Add ..." of HACKING.md lists."""
+    """The files that a section of HACKING.md lists."""
     with open(os.path.join(ROOT, "HACKING.md")) as f:
-        section = re.search(r"^## Add %s\n(.*?)^## " % task, f.read(), re.M | re.S)
+        section = re.search(r"^## %s\n(.*?)^## " % task, f.read(), re.M | re.S)
     assert section, task
     files = re.findall(r"^\d+\. `([^`]+)`:", section[1], re.M)
     assert files, task
@@ -133,7 +133,27 @@ def add_option(copy):
                 '    {FE_SEC_FTL, "toy_key", FE_OPT_TIME, FIELD(ftl.toy.key_ns), .max = SEC(1),\n'
                 '     .def = "1ms", .used_by = "toy",\n'
                 '     .help = "Additional time of each write of the toy strategy."},\n\n')
-    check_changed(copy, "an option")
+    copy.change("docs/KEYS.md", r"^## Used by no profile", "| ftl.toy_key | An example | toy |\n\n")
+    check_changed(copy, "Add an option")
+
+
+def add_cost(copy):
+    """A read that ends where a page ends.  Its option comes first, as for any option."""
+    copy.change("include/flashemu/ftl_params.h", r"^    uint64_t rest_align;",
+                "    uint64_t toy_read_ns; /* additional time for a read that ends with a page */\n")
+    copy.change("src/profile/options.c", r'^    {FE_SEC_FTL, "rest_write"',
+                '    {FE_SEC_FTL, "toy_read", FE_OPT_TIME, FIELD(ftl.part.toy_read_ns), .max = SEC(1),\n'
+                '     .def = "0", .used_by = "page segment",\n'
+                '     .help = "Additional time for a read that ends where a page ends."},\n')
+    copy.change("docs/KEYS.md", r"\Z", "| ftl.toy_read | An example | |\n")
+    copy.change("src/ftl/cost.c", r"^    {false, NOT_HELD,",
+                "    {false, ENDS_AT, PAGES, TIME(part.toy_read_ns)},\n")
+    copy.change("src/ftl/cost.h", r"^ \*     map_read ",
+                " *     toy_read    reads   a command ends at the end of a piece             a page\n")
+    with open(os.path.join(HERE, "newcomer/cost.c")) as f:
+        copy.change("tests/unit/test_cost.c", r"^int main\(", f.read())
+    copy.change("tests/unit/test_cost.c", r"^        cmocka_unit_test\(test_cost_of_parts\)",
+                "        cmocka_unit_test(test_cost_of_whole_pages),\n")
 
 
 def add_strategy(copy):
@@ -146,7 +166,7 @@ def add_strategy(copy):
     test_used_by = os.path.join(copy.build, "tests/property/test_used_by")
     copy.ninja("tests/property/test_used_by")
     copy.fails("ftl.unit_size makes a difference with ftl.type=toy: used_by in "
-               "src/profile/options.c must name toy", test_used_by, "toy")
+               "src/profile/options.c must name toy", test_used_by, "toy", "ftl.unit_size")
     copy.change("src/profile/options.c", r'block bast fast"$', "toy ")
 
 
@@ -188,6 +208,12 @@ def check_option(copy):
     assert "Additional time of each write" in copy.program("tools/flashemu", "help", "ftl.toy_key")
     assert "toy" in copy.program("tools/flashemu", "help", "ftl.type")
     copy.program("tests/property/test_used_by", "toy")
+
+
+def check_cost(copy):
+    copy.program("tests/unit/test_cost")
+    copy.call("env", "FLASHEMU_TOOL=" + os.path.join(copy.build, "tools/flashemu"),
+              sys.executable, copy.path("tests/tool/test_keys.py"))
 
 
 def check_strategy(copy):
@@ -248,17 +274,19 @@ def work(folder):
     copy = Copy(folder)
     assert copy.changed() == set(), copy.changed()
     add_option(copy)
+    add_cost(copy)
     add_strategy(copy)
     add_policy(copy)
     add_format(copy)
     copy.add("profiles/toy.ini", "toy.ini")
     copy.ninja(*TARGETS)
     add_golden(copy)
-    check_changed(copy, "an option", "a strategy", "a cleaning policy", "a trace format",
-                  "a profile")
+    check_changed(copy, "Add an option", "Make a command cost something", "Add a strategy",
+                  "Add a cleaning policy", "Add a trace format", "Add a profile")
     code, out = copy.run(sys.executable, os.path.join(HERE, "test_lists.py"), copy.src)
     assert code == 0, out
     check_option(copy)
+    check_cost(copy)
     check_strategy(copy)
     check_policy(copy)
     check_profile(copy, check_format(copy))
