@@ -430,6 +430,27 @@ def test_what_the_check_of_tdb_finds():
         assert (p.returncode, p.stdout) == (int(bool(told)), told), (marks, said, p)
 
 
+def test_what_the_check_of_lmdb_finds():
+    """Of programs.sh, too: each row that is promised, with its value."""
+    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib/programs.sh")
+    Path("mdb_dump").write_text("#!/bin/sh\ncat said && test ! -e broken\n", encoding="utf-8")
+    os.chmod("mdb_dump", 0o755)
+    rows = [f" row{n}\n {str(n).zfill(n * 7919 % 9000 + 1)[:3000]}\n" for n in (1, 2, 3)]
+    for marks, said, told in (
+            ("", "", ""), ("row 2\n", "HEADER=END\n" + rows[0] + rows[1] + "DATA=END\n", ""),
+            ("row 3\n", "HEADER=END\n" + rows[0] + rows[1] + "DATA=END\n", "row 3 was committed and is not there\n"),
+            ("row 2\n", "HEADER=END\n" + rows[0] + rows[1].replace("2", "3") + "DATA=END\n",
+             "row 2 was committed and is not there\n"),
+            ("row 1\n", "x\nmdb_env_open failed\n", "mdb_dump: mdb_env_open failed\n")):
+        Path("marks").write_text(marks, encoding="utf-8")
+        Path("said").write_text(said, encoding="utf-8")
+        if "failed" in said:
+            Path("broken").touch()
+        p = subprocess.run(["bash", script, "check", "lmdb"], check=False, stdout=subprocess.PIPE, encoding="utf-8",
+                           env=dict(os.environ, HOME=os.getcwd(), FLASHEMU_MARKS="marks"))
+        assert (p.returncode, p.stdout) == (int(bool(told)), told), (marks, said[:80], p)
+
+
 def test_works_that_stress():
     """Each of them with a program in its place: what is told to it, and each promise that is not kept."""
     os.mkdir("bin")

@@ -10,6 +10,8 @@
 #   fw_setenv  two copies of U-Boot's environment, of which one is always whole (libubootenv)
 #   rsync      "--fsync  fsync every written file" (rsync(1)), so what it has copied is there
 #   tdb        what tdb_transaction_commit has returned for is on stable storage (tdb of Samba)
+#   lmdb       "fully transactional with full ACID semantics" (liblmdb): what mdb_load has committed is there
+#   redis      "appendfsync always: fsync after every write to the append only log. Slow, Safest." (redis.conf)
 set -uo pipefail
 export LC_ALL=C PATH=~:$PATH LD_LIBRARY_PATH=~
 
@@ -100,6 +102,56 @@ check_tdb() {
     esac
     last=$(printf 'dump\nquit\n' | tdbtool base.tdb 2>&1 | grep -c '^row')
     [ "$last" -ge "$n" ] || broken "row $n was committed, and there are $last"
+}
+
+run_lmdb() {
+    local i text
+    mkdir base && sync || return 1
+    for ((i = 1; i <= mails; i++)); do
+        content $i
+        printf '%s\n' "row$i" "${text:0:3000}" | mdb_load -T base && mark "row $i" || return 1
+    done
+}
+check_lmdb() {
+    local i n text told
+    promised || return 0
+    told=$(mdb_dump -p base 2>&1) || broken "mdb_dump: ${told##*$'\n'}"
+    for ((i = 1; i <= n; i++)); do
+        content $i
+        [[ $told == *$'\n'" row$i"$'\n'" ${text:0:3000}"$'\n'* ]] || broken "row $i was committed and is not there"
+    done
+}
+
+# Starts it, and returns when it answers; its last word if it does not.
+start_redis() {
+    redis-server --port 0 --unixsocket /run/redis --dir "$PWD/base" --save '' --appendonly yes \
+        --appendfsync always --logfile /run/redis.log &
+    until redis-cli -s /run/redis ping 2>/dev/null | grep -q PONG; do
+        kill -0 $! 2>/dev/null || broken "redis does not start: $(grep -a '# ' /run/redis.log | tail -n 1)"
+        sleep 0.02
+    done
+}
+stop_redis() { redis-cli -s /run/redis shutdown nosave >/dev/null 2>&1; wait; }
+run_redis() {
+    local i text
+    mkdir base && sync && start_redis || return 1
+    for ((i = 1; i <= mails; i++)); do
+        content $i
+        [ "$(redis-cli -s /run/redis set row$i "${text:0:3000}")" = OK ] && mark "row $i" || return 1
+        # Half way the log is written anew, as it is when it has grown.
+        [ $i != 10 ] || redis-cli -s /run/redis bgrewriteaof >/dev/null || return 1
+    done
+    stop_redis
+}
+check_redis() {
+    local i n text
+    promised || return 0
+    start_redis
+    for ((i = 1; i <= n; i++)); do
+        content $i
+        [ "$(redis-cli -s /run/redis get row$i)" = "${text:0:3000}" ] || { stop_redis; broken "row $i was set and is not there"; }
+    done
+    stop_redis
 }
 
 "$1_$2"
