@@ -14,7 +14,7 @@ from flashemu_lab.core.errors import LabError
 from flashemu_lab.fit import fit_result, fitting, judging
 from flashemu_lab.fit.compare import BASE
 from flashemu_lab.fit.model import Structure, changes, profile_keys, times_of
-from flashemu_lab.fit.search import Fit, start
+from flashemu_lab.fit.search import Fit, repaged, start
 from flashemu_lab.measurement import schema
 from flashemu_lab.measurement.schema import make_point, Measurement
 from flashemu_lab.probe import conversation, session
@@ -33,13 +33,13 @@ def a_fit(s, error=0.1, faster=1.0):
     return replace(start(s, values), error=error)
 
 
-def recorded(f, path="t.trace"):
+def recorded(f, path="t.trace", more=()):
     """What a device with these parameters was asked."""
     Path("base.ini").write_text(BASE.format(strategy=f.structure.strategy))
     keys = changes(profile_keys(f.structure, f.values()))
     Tool().ask("replay", "base.ini", *keys, "gen:random,op=write,bs=8K,count=300,size=32M",
                "gen:sequential,op=write,bs=64K,count=200", "gen:random,count=100,size=32M",
-               "--record", path)
+               *more, "--record", path)
     return Path(path)
 
 
@@ -90,6 +90,38 @@ def test_small_steps_lead_to_the_device():
     best = talk.judge([true])[0]
     assert talk.nearer(best, [move]) is best
     assert talk.nearer(begun, [lambda fit: [a_fit(replace(TRUE, unit=3 << 9))]]).score < begun.score
+
+
+def value(f, key):
+    return dict(zip((t.key for t in f.known), f.values()))[key]
+
+
+def with_value(f, key, ns):
+    k = [t.key for t in f.known].index(key)
+    return replace(f, x=(*f.x[:k], f.known[k].to_x(ns), *f.x[k + 1:]))
+
+
+def test_a_time_that_is_far_off():
+    """One that may be 0 is left out, or is sought far from where small steps end."""
+    true = with_value(a_fit(TRUE), "ftl.map_switch", 2e6)
+    talk = judging.Conversation(Tool(), recorded(true, more=(
+        "gen:random,op=write,bs=2K,count=100,size=32M",)), 2)
+    off = with_value(with_value(true, "ftl.map_switch", 3e4), "ftl.part_write", 4e6)
+    begun = talk.judge([off])[0]
+    got = talk.nearer(begun, [])
+    assert value(got.fit, "ftl.part_write") < 2e4 and value(got.fit, "ftl.map_switch") > 1e6, got.fit.values()
+    assert got.score < begun.score / 2, (begun.score, got.score)
+
+
+def test_one_leaps_to_pages_that_need_times_of_their_own():
+    """Four parts side by side of 4 KiB each are no page of 16 KiB that is programmed as a whole,
+    however long that takes; no small step leads from one to the other."""
+    true = a_fit(replace(TRUE, page=4 << 10, parts=4))
+    talk = judging.Conversation(Tool(), recorded(true, more=(
+        "gen:sequential,op=write,bs=1K,count=300",)), 2)
+    begun = talk.judge([a_fit(replace(TRUE, page=16 << 10, parts=16))])[0]
+    got = talk.nearer(begun, [], lambda f: [n for n in repaged(f) if n.structure.page == 4 << 10])
+    assert (got.fit.structure.page, got.fit.structure.parts, got.score) == (4 << 10, 4, 0), (begun.score, got.score, got.fit.structure.page, got.fit.values())
 
 
 def test_a_trace_that_no_device_can_replay():

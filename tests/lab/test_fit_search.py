@@ -23,7 +23,7 @@ from flashemu_lab.measurement import schema  # noqa: E402
 from flashemu_lab.fit.compare import Answer  # noqa: E402
 from flashemu_lab.measurement.schema import Measurement, make_point  # noqa: E402
 from flashemu_lab.fit.model import (Structure, as_in_order, exchanged, joined,  # noqa: E402
-                                    neighbours, price, profile_keys, times_of)
+                                    neighbours, other_pages, price, profile_keys, times_of)
 from flashemu_lab.runs.program import Tool  # noqa: E402
 
 MIB = 1 << 20
@@ -296,6 +296,28 @@ def test_each_number_has_its_neighbours():
     assert {v for v in other_values(s, "stay")} == {(0,), (4,), (12,), (16,)}
     assert {v for v in other_values(s, "hot")} == {(0,), (8,), (16,)}
     assert other_values(SEGMENT, "unit", "group") >= {(MIB, 1), (4 * MIB, 1)}
+
+
+def test_other_pages_keep_their_parts():
+    """A byte is copied in the same time, and programmed in the same time or with the page."""
+    times = {"nand.tPROG": 800e3, "ftl.copy_page": 100e3, "nand.tR": 60e3}
+
+    def found(s):
+        keys = [t.key for t in times_of(s)]
+        fits = search.repaged(search.start(s, [times.get(key, 2e6) for key in keys]))
+        return [(f.structure.page >> 10, f.structure.parts,
+                 *(round(dict(zip(keys, f.values())).get(key, 0) / 1e3) for key in times)) for f in fits]
+
+    s = Structure("segment", 64 * MIB, 8 << 10, MIB, parts=4)
+    assert found(s) == [(2, 1, 200, 25, 60), (2, 1, 800, 25, 60), (4, 2, 400, 50, 60), (4, 2, 800, 50, 60),
+                        (16, 8, 1600, 200, 60), (16, 8, 800, 200, 60), (32, 16, 3200, 400, 60),
+                        (32, 16, 800, 400, 60)], found(s)
+    # Of 64 KiB none is larger, and a part is at least 1 KiB; a map by pages copies by commands.
+    assert [n[:3] for n in found(replace(s, page=64 << 10, parts=16))] == [
+        (16, 4, 200), (16, 4, 800), (32, 8, 400), (32, 8, 800)]
+    assert found(Structure("page", 64 * MIB, 2 << 10, discard=True))[:2] == [
+        (4, 2, 1600, 0, 60), (4, 2, 800, 0, 60)]
+    assert all(s.tail * s.page == 16 << 10 for s in other_pages(replace(s, tail=2)) if s.page < 16 << 10)
 
 
 def test_keys_of_units_that_there_are():

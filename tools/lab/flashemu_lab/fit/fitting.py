@@ -43,7 +43,7 @@ from .model import Structure, Time, neighbours, other_parts, price, profile_keys
 from .moves import SOFT, Climb, Stopped
 from .rows_in_order import shows_random_order, shows_units
 from .rules import candidates, first_times, variants
-from .search import NUMBERS, Fit, Search, kind, start, weights_of
+from .search import NUMBERS, Fit, Search, kind, repaged, start, weights_of
 
 # What a search spends on one comparison: tests that took the device so many seconds together, for
 # the candidates and afterwards.  A test that is left out in part leaves another state behind.
@@ -316,7 +316,7 @@ class Fitting:
         search = self._search("structure", self._weights, 0)
         best = self._conversation.nearer(best, [
             lambda f: [search.moved(f, s) for s in neighbours(f.structure)],
-            *(partial(search.scanned, name) for name in NUMBERS)])
+            *(partial(search.scanned, name) for name in NUMBERS)], repaged)
         search.left = price([best.fit.structure])
         return [replace(best, fit=search.judge([best.fit])[0]), *others]
 

@@ -298,6 +298,14 @@ def paged(s: Structure, page: int) -> Structure:
                    cache=s.cache and max(s.cache, page), behind=s.behind and max(s.behind, page))
 
 
+def other_pages(s: Structure) -> list[Structure]:
+    """Larger and smaller pages, of which a part stays as large."""
+    return [n for p in (s.page // 4, s.page // 2, s.page * 2, s.page * 4)
+            if 2 * _KIB <= p <= 64 * _KIB
+            for n in [replace(paged(s, p), parts=min(max(s.parts * p // s.page, 1), MOST_PARTS))]
+            if _makes_sense(n)]
+
+
 # What a structure can take from any other one, from one of its strategy, and from one of its units;
 # numbers that say little without each other together.
 _OF_ALL = (("limit", "cache", "behind", "tail"), ("page",), ("limit",), ("cache",), ("behind",),

@@ -38,8 +38,8 @@ from ..core.errors import LabError
 from ..measurement.schema import Measurement, Point
 from ..probe.tests.behaviour import is_logged
 from .compare import SLOWER, Answer, Comparer, device_ns, log_errors, requests_ns
-from .model import (LEAST_LOG, Structure, Time, as_in_order, exchanged, joined, neighbours, price,
-                    profile_keys, times_of)
+from .model import (LEAST_LOG, Structure, Time, as_in_order, exchanged, joined, neighbours,
+                    other_pages, price, profile_keys, times_of)
 from .moves import (BETTER, KNEE, MISSING, SOFT, Candidate, Mover, Stopped, counted, typical)
 from .rows_in_order import shows_random_order, told_limit
 from .rules import first_times
@@ -89,6 +89,19 @@ def start(s: Structure, values: Sequence[float]) -> Fit:
     """A fit that nobody has compared yet."""
     x = tuple(float(np.clip(t.to_x(v), *t.bounds)) for t, v in zip(times_of(s), values))
     return Fit(s, x, math.inf)
+
+
+def repaged(fit: Fit) -> list[Fit]:
+    """Larger and smaller pages, of which a part stays as large.  A byte is copied in the same time,
+    and a program takes as long for each byte, or as long as it did: then one of a part shows how
+    long, and the page how much is programmed side by side."""
+    found = []
+    for s in other_pages(fit.structure):
+        for scaled in (("ftl.copy_page", "nand.tPROG"), ("ftl.copy_page",)):
+            values = [v * s.page / fit.structure.page if t.key in scaled else v
+                      for t, v in zip(fit.known, fit.values())]
+            found.append(start(s, values))
+    return found
 
 
 def kind(p: Point) -> str:
