@@ -65,8 +65,9 @@ if type -P sqlite3 >/dev/null; then
     /usr/bin/python3 "$top/tools/finds" --check --cuts 12 lie-flush-ignored >out 2>&1 || fail "$(cat out)"
 fi
 
-# A kernel that goes off, or hangs, in the check of one state.
-crash 1 --fs ext4 --run "$names" --cuts 8 --timeout 20 --jobs 1 --check \
+# A kernel that goes off, or hangs, in the check of a state.  Two states hang, and two machines wait for the
+# timeout at the same time.
+crash 1 --fs ext4 --run "$names" --cuts 8 --timeout 20 --jobs 2 --check \
     'case $(wc -l <"$FLASHEMU_MARKS") in 2) poweroff -f ;; 3) sleep 1234.5 ;; esac' --json
 python3 - <<'PY'
 import json
