@@ -52,6 +52,8 @@ class Life:
     limit_s    of this machine's time
     server     further parameters of the device's server; files are in the folder of the life
     memory_mib of the guest
+    real       the same kernel and device in this machine's time: of the times of what has lived,
+               only differences mean something then
     """
 
     profile: str
@@ -66,6 +68,7 @@ class Life:
     limit_s: float = 600.0
     server: tuple[str, ...] = ()
     memory_mib: int = MEMORY_MIB
+    real: bool = False
 
 
 @dataclass(frozen=True)
@@ -171,8 +174,8 @@ class Timed:
         with open(folder / "log", "wb") as log:
             server = subprocess.Popen(
                 [self._vhost, f"profile={life.profile}", *life.overrides, f"seed={life.seed}",
-                 "socket=dev", "time=clock", "control=ctl", "commands=.", "trace=trace",
-                 *life.server], cwd=folder,
+                 "socket=dev", *([] if life.real else ["time=clock", "commands=."]),
+                 "control=ctl", "trace=trace", *life.server], cwd=folder,
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         until = time.monotonic() + _WAIT_S
         while not (folder / "ctl").exists():
@@ -186,7 +189,8 @@ class Timed:
     def _boot(self, life: Life, folder: Path) -> int:
         """The kernel's life; its exit code, or TIME_IS_UP."""
         words = [self._kernel, f"mem={life.memory_mib}M", f"seed={life.seed}",
-                 f"think={life.think_ns}", "time-travel=ext:clock", "virtio_uml.device=dev:2",
+                 f"think={life.think_ns}", *([] if life.real else ["time-travel=ext:clock"]),
+                 "virtio_uml.device=dev:2",
                  "initrd=initramfs", "uml_dir=.", "umid=guest", "con=null", "con0=null,fd:1",
                  "ssl=null", "seccomp=on", "panic=-1", "printk.time=0", "norandmaps"]
         environment = {"PATH": "/usr/bin:/bin", "HOME": "/",
