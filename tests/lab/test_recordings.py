@@ -327,12 +327,17 @@ value = "busy_ns"
 """
 
 
+READY = -1  # what comes with the request in front of it
+
+
 def arrivals(*words):
-    """How long the device waits in front of each request, in ns."""
+    """How long the device waits in front of each request, in ns; or READY."""
     flashemu("replay", "generic32m", *words, "--record", "out.trace")
     lines = [line.split() for line in read("out.trace").splitlines() if line[0] != "#"]
     done = [0] + [int(w[5:]) for line in lines for w in line if w.startswith("done=")]
-    return [int(line[0]) - at for line, at in zip(lines, done)]
+    came = [int(line[0]) for line in lines]
+    return [READY if at < end and at == before else at - end
+            for at, end, before in zip(came, done, [0] + came)]
 
 
 def test_the_pace_is_that_of_the_recorded_host_times_a_factor():
@@ -342,12 +347,17 @@ def test_the_pace_is_that_of_the_recorded_host_times_a_factor():
     make("thinks", COMMENTS.replace("# offers", THINK + "# offers") + "\n".join(lines) + "\n")
     make()
     assert arrivals("rec:thinks", CACHE) == arrivals("rec:thinks,pace=0", CACHE) == [0] * 8
-    for pace, want in (("1", thoughts), ("10", [10 * t for t in thoughts]),
-                       ("0.25", [t // 4 for t in thoughts]), ("0.000000001", [0] * 8),
-                       ("10000", [10000 * t for t in thoughts])):
+    # A host that thinks does so for 1 ns at least; else it has the request ready.
+    for pace, want in (("1", [0, 7000, READY, 20, 1000000, 3, 500, 20000]),
+                       ("10", [0, 70000, READY, 200, 10000000, 30, 5000, 200000]),
+                       ("0.25", [0, 1750, READY, 5, 250000, 1, 125, 5000]),
+                       ("0.000000001", [0, 1, READY, 1, 1, 1, 1, 1]),
+                       ("10000", [0, 70000000, READY, 200000, 10**10, 30000, 5000000, 2 * 10**8])):
         assert arrivals("rec:thinks,pace=" + pace, CACHE) == want, pace
     # What the host thinks in front of a flush that is left out, it thinks in front of the next one.
-    assert arrivals("rec:thinks,pace=1") == [0, 7000, 0, 20, 1000000, 3, 20500]
+    assert arrivals("rec:thinks,pace=1") == [0, 7000, READY, 20, 1000000, 3, 20500]
+    # Several requests in flight are a host of its own, which thinks in front of each.
+    assert READY not in arrivals("rec:thinks,pace=1", "--depth", "2")
     assert arrivals("rec:thinks,measure=read,pace=1") == [20500]
     assert arrivals("rec:thinks,measure=read,pace=1", CACHE) == [20000]
     # Nothing else changes, and neither does the key of a host that takes no time.

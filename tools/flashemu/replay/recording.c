@@ -398,7 +398,10 @@ void recording_move(const struct recording *r, uint64_t number, struct fe_trace_
     bool wipes = number < r->table && rec->type != FE_REQ_READ;
     int64_t shift = r->shift;
 
-    rec->think_ns = fe_muldiv(fe_min_u64(rec->think_ns, UINT64_MAX / MAX_PACE), r->pace, BILLION);
+    if (rec->think_ns > 0) { /* a host that thinks has nothing ready, however fast it is */
+        uint64_t think_ns = fe_min_u64(rec->think_ns, UINT64_MAX / MAX_PACE);
+        rec->think_ns = fe_max_u64(fe_muldiv(think_ns, r->pace, BILLION), r->pace > 0);
+    }
     if (rec->type == FE_REQ_FLUSH || rec->type == FE_TRACE_MARK)
         return;
     if (wipes ? rec->offset < r->capacity / 2 : sector < r->start)

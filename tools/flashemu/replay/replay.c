@@ -12,6 +12,9 @@
  *         5 ms      4 ms
  *
  * With depth 1 that is one comparison.
+ *
+ * At the pace of a recorded host, with depth 1, what that host had ready arrives with the request in
+ * front of it: a kernel's queue is no pause for the device, and a card with a queue takes both.
  */
 #include "replay/replay.h"
 
@@ -160,7 +163,8 @@ static int submit(struct replay *r, struct fe_trace_rec *rec, uint64_t arrival_n
         return fe_err_set(err, EINVAL, "the device refuses this request");
     if (r->payload)
         payload_end(r->payload, &req, reply.status);
-    replace_earliest(r, reply.complete_ns);
+    replace_earliest(r, fe_max_u64(reply.complete_ns, r->in_flight[0]));
+    r->asked_ns = reply.arrival_ns;
     note(r, rec, &reply);
     if (!r->record || r->warming)
         return 0;
@@ -221,12 +225,24 @@ static int run_mark(struct replay *r, struct fe_trace_rec *rec, struct fe_err *e
     return fe_trace_write(r->record, rec, 1, err);
 }
 
-static int run_record(struct replay *r, struct fe_trace_rec *rec, struct fe_err *err)
+/* When a closed loop asks for this record. */
+static uint64_t closed_arrival(const struct replay *r, const struct source *s,
+                               const struct fe_trace_rec *rec)
+{
+    bool paced = s->recording && s->recording->pace > 0 && r->opt.depth == 1;
+
+    if (paced && rec->think_ns == 0)
+        return fe_max_u64(r->asked_ns, r->start_ns);
+    return add_sat(r->in_flight[0], rec->think_ns);
+}
+
+static int run_record(struct replay *r, const struct source *s, struct fe_trace_rec *rec,
+                      struct fe_err *err)
 {
     if (rec->type == FE_TRACE_MARK)
         return run_mark(r, rec, err);
     uint64_t arrival_ns = r->opt.timed ? add_sat(r->base_ns, rec->time_ns)
-                                       : add_sat(r->in_flight[0], rec->think_ns);
+                                       : closed_arrival(r, s, rec);
     if (rec->type == FE_REQ_TRIM && !r->discard) {
         if (!r->opt.drop_trim)
             return fe_err_set(err, EINVAL, "trim, but the device offers none (device.discard); "
@@ -296,7 +312,7 @@ static int run_batch(struct replay *r, const struct source *source, struct fe_tr
     for (int i = 0; i < n && code == 0; i++) {
         fetch(r, recs, n, i);
         if (!is_dropped(r, source, &recs[i]))
-            code = run_record(r, &recs[i], &reason);
+            code = run_record(r, source, &recs[i], &reason);
         if (code < 0)
             fe_err_set(err, -code, "%s: %s",
                        source_where(source, &recs[i], where, sizeof where), reason.text);

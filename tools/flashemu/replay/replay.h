@@ -37,6 +37,7 @@ struct replay {
     bool flush;                      /* the device offers flush and FUA */
 
     uint64_t *in_flight;             /* completions of the last `depth` requests, a heap */
+    uint64_t asked_ns;               /* arrival of the last request */
     uint64_t start_ns;               /* the device's time when counting began */
     uint64_t base_ns;                /* timed: the trace's time 0 */
     bool warming;                    /* in phases of a recording that do not count */
