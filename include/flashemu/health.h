@@ -4,7 +4,7 @@
  *
  *     an eMMC             EXT_CSD [267] to [269], in their steps (JEDEC JESD84-B51)
  *     an industrial card  what CMD56 gives: counts of blocks and erases, by name
- *     the emulator        the endurance that this device has drawn, and what is left of it
+ *     the emulator        the endurance of this device, and what is left of it
  *
  * A device knows how long its cells are built for, and not how long they will live: its estimates
  * count nand.endurance, and the truth counts what faults.life_spread makes of it.
@@ -26,7 +26,7 @@ enum fe_pre_eol {
 const char *fe_pre_eol_name(uint32_t step);
 
 /* The wear of the blocks of one sort.  `endurance` is what the cells are built for, and `own` what
- * those of this device have drawn; 0: without limit. */
+ * those of this device bear; 0: without limit. */
 struct fe_health_cells {
     uint64_t blocks;
     struct fe_wear_stats cycles;

@@ -61,6 +61,9 @@ enum fe_end_of_life {
 /* How the lives of blocks lie around the endurance of the device. */
 enum fe_life_shape { FE_LIFE_UNIFORM, FE_LIFE_LOGNORMAL, FE_N_LIFE_SHAPES };
 
+/* The rank of a device in the middle of its kind. */
+#define FE_MEDIAN_PPM 500000
+
 /* How the chip fails, and what the controller does against it. */
 struct fe_wear_params {
     uint64_t factory_bad_ppm;  /* share of the chip blocks that are bad from the start */

@@ -65,14 +65,11 @@ static uint64_t endurance_of(const struct fe_wear *w, bool slc)
     return slc ? w->slc_endurance : w->endurance;
 }
 
-/* The rank of a device in the middle of its kind. */
-#define MEDIAN_PPM 500000
-
 uint64_t fe_failures_endurance(const struct fe_wear_params *p, uint64_t cycles, uint64_t seed)
 {
     if (cycles == 0)
         return 0;
-    if (p->kind_spread_ppm && p->rank_ppm != MEDIAN_PPM) {
+    if (p->kind_spread_ppm && p->rank_ppm != FE_MEDIAN_PPM) {
         uint64_t u = fe_muldiv(p->rank_ppm, UINT64_MAX, 1000000);
         cycles = fe_max_u64(fe_lognormal(u, cycles, p->kind_spread_ppm), 1);
     }

@@ -161,6 +161,10 @@ void fe_check(const struct fe_profile *p, fe_complain_fn *complain, void *ctx)
     if (p->device.beyond_module && p->device.beyond != FE_BEYOND_MODULE)
         complain(ctx, fe_option_in(FE_SEC_DEVICE, "beyond:reach"),
                  fe_option_in(FE_SEC_DEVICE, "beyond"), "needs device.beyond=module");
+    if (p->wear.rank_ppm != FE_MEDIAN_PPM && p->wear.kind_spread_ppm == 0)
+        complain(ctx, fe_option_in(FE_SEC_FAULTS, "life_spread:rank"),
+                 fe_option_in(FE_SEC_FAULTS, "life_spread:kind"),
+                 "needs faults.life_spread=kind:SHARE, or all devices of the kind are alike");
     check_times(p, "tR", p->nand.tR_ns, complain, ctx);
     check_times(p, "tPROG", p->nand.tPROG_ns, complain, ctx);
     check_sectors(p, FE_SEC_NAND, "page_size", page, complain, ctx);

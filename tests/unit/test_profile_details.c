@@ -28,6 +28,8 @@ static void test_details_in_a_file(void **state)
         {"hang = 5s,request:never\n", "faults.hang", "5s"},
         {"power_cut = 2%,time:3s,writes:1000\n", "faults.power_cut", "2%,writes:1000,time:3s"},
         {"rber = none\n", "faults.rber", "none"},
+        {"life_spread = rank:0%,kind:70%\n", "faults.life_spread", "0%,kind:70%,rank:0%"},
+        {"life_spread = 3%,rank:50%\n", "faults.life_spread", "3%"},
         {"rber = retention:7,fresh:0\n", "faults.rber", "retention:7"},
         {"cut = partner:1%,stale:2%\n", "faults.cut", "partner:1%,stale:2%"},
         {"life_spread = shape:lognormal,\n", NULL, NULL},
@@ -146,6 +148,9 @@ static void test_details_are_checked(void **state)
     (void)state;
     parse_bad(MINIMAL "[device]\nbeyond = drop,reach:64K\n",
               "x.ini:12: device.beyond:reach = 64K: needs device.beyond=module");
+    parse_bad(FAULTS "life_spread = 3%,rank:10%\n",
+              "x.ini:12: faults.life_spread:rank = 10%: needs faults.life_spread=kind:SHARE, or all "
+              "devices of the kind are alike");
 }
 
 int main(void)
