@@ -362,7 +362,8 @@ def test_how_files_are_written():
         f.write(b"\x96\xd5\x00\x75" + bytes(1000))
     refused("sadf -d sa30 -- -d", works.read, Tool(), ["sa30"], works.Told())
     quick = works.read(Tool(), [write("quick", TABLES[1][1])], works.Told())[0]
-    assert quick.doubts == ("the readings cover 3.6 s, which stand for years",)
+    assert quick.doubts == ("the shape of the requests is assumed",
+                            "the readings cover 3.6 s, which stand for years")
 
 
 FRENCH = """Linux 4.9.0-6-amd64 (deb) \t30/11/2026 \t_x86_64_\t(2 CPU)

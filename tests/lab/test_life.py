@@ -15,7 +15,7 @@ from flashemu_lab.cli import main
 from flashemu_lab.core.errors import LabError
 from flashemu_lab.experiment.theory import greedy
 from flashemu_lab.life import card, lives, prediction, steady, told, what_if, works
-from flashemu_lab.life.asked import seconds
+from flashemu_lab.life.asked import often, seconds
 from flashemu_lab.life.endurance import Spread, of_cell
 from flashemu_lab.life.lives import Pool
 from flashemu_lab.recording import recordings
@@ -424,6 +424,7 @@ def test_what_is_refused():
              "toshiba16g", "--card", "lexar8g", "--year", "2015"),
             ("ftl.op=9%: is of a card", "registers", "--age", "1y", "ftl.op=9%"),
             ("is given twice", "home-assistant", "--card", "ssd-page", "--card", "ssd-page"),
+            ("logger,every=1s: is given twice", "logger,every=1s", "logger", "logger,every=1s"),
             ("which work?", "nand.endurance=5")):
         told = refusal(*words)
         assert said in told and "\n" not in told, (words, told)
@@ -438,7 +439,8 @@ def test_no_years_beyond_belief():
     words = ("life", "host=1", "host=1TiB", "--card", "ssd-page", *SMALL, "--only")
     lines = good(*words).splitlines()
     assert lines[0] == ("ssd-page lives more than 100 years under host=1 (8 of 10 such cards live more "
-                        "than 100 years)."), lines[0]
+                        "than 100 years), but without evidence: the shape of the requests is assumed."), \
+        lines[0]
     row = next(line for line in lines if line.startswith("host=1 on"))
     assert row.split()[3:9] == ["> 100", "> 100", "to", "> 100"] or "> 100 to > 100" in row, row
     o = good_json(*words)
@@ -493,6 +495,26 @@ def test_the_span_of_a_trace_with_marks():
     """A mark is no request, whatever is in its text."""
     assert works._span("# flashemu trace 1\n5 write 0 4096 done=6\n7 mark record 1 2\n"
                        "9 mark a\u2028b c d e\n12 read 8192 512\n") == (5, 12, 4096, 8704)
+
+
+def test_what_is_assumed_of_works():
+    """What a user does not say and nobody has measured stands in the first sentence."""
+    def doubts(word, **told):
+        return works.read(Tool(), [word], works.Told(**told))[0].doubts
+    shape = "the shape of the requests is assumed"
+    for word, want in (("database", ("a commit every second is assumed",)),
+                       ("logger", ("a line every 10 s is assumed",)),
+                       ("desktop", ("an update every day is assumed",)),
+                       ("camera", ("that 21.6 GB are written each day is assumed",)),
+                       ("rec:vfat-log", ("that the work happens every hour is assumed",)),
+                       ("influxdb", (shape,)), ("influxdb,per-day=1GB", (shape,)), ("host=1GB", (shape,)),
+                       ("chip=1GB", ()), ("home-assistant", ()), ("logger,every=1h", ()),
+                       ("camera,rate=1MB", ())):
+        assert doubts(word) == want, (word, doubts(word))
+    assert doubts("influxdb", per_day=1e9) == (shape,) and doubts("camera", per_day=1e9) == ()
+    assert [often(t) for t in (1, 90, 60, 1800, 3600, 9000, 10800, 86400, 604800, 0.5)] == [
+        "every second", "every 90 s", "every minute", "every 30 min", "every hour", "every 150 min",
+        "every 3 h", "every day", "every 7 d", "every 0.5 s"]
 
 
 def test_words_of_works():

@@ -32,6 +32,9 @@ def _questions(tool: Tool, arguments: argparse.Namespace, effort: Effort) -> tup
                        "reading")
     asked = works.read(tool, words, works.Told(arguments.per_day, arguments.every, arguments.apart,
                                                arguments.age, arguments.device))
+    names = [w.name for w in asked]
+    if again := [name for i, name in enumerate(names) if name in names[:i]]:
+        raise LabError(f"{again[0]}: is given twice")
     given = [*(["--card"] if arguments.card else []), *(["--year"] if arguments.year else []),
              *settings]
     if given and all(w.health for w in asked):

@@ -30,6 +30,16 @@ def seconds(text: str) -> float | None:
     return span if 0 < span <= _LONGEST else None
 
 
+def often(span: float) -> str:
+    """How often something happens that happens every so many seconds: "every day", "every 10 s"."""
+    for length, one, unit in ((DAY, "day", "d"), (3600.0, "hour", "h"), (60.0, "minute", "min")):
+        if span == length:
+            return f"every {one}"
+        if span > length and span % length == 0:
+            return f"every {span / length:g} {unit}"
+    return "every second" if span == 1 else f"every {span:g} s"
+
+
 @dataclass(frozen=True)
 class Effort:
     """How much is done for an answer.

@@ -77,8 +77,8 @@ def more(p: Prediction) -> list[str]:
              f"{digits(p.chip_per_day / 1e9, 3)} GB: {digits(p.waf, 3)} times as much."]
     shapes = {name: s.waf for name, s in p.steady.items()}
     if len(shapes) > 1:
-        found.append("The shape of the requests is assumed: " + listed(
-            [f"{name} the chip programs {digits(w, 3)} times as much"
+        found.append("Sums have no places: " + listed(
+            [f"with requests {name} the chip programs {digits(w, 3)} times as much"
              for name, w in shapes.items()]) + ".")
     found.append(_end(p))
     at_rest = max(s.cold for s in p.steady.values())
@@ -161,6 +161,11 @@ def rows(base: Prediction, found: Sequence[Row]) -> list[list[str]]:
              "" if p is base else compared(base, p)] for name, p in found]
 
 
+def _assumed(p: Prediction) -> list[list[str]]:
+    """Rows of one cell, which a page as narrow as a phone shows whole."""
+    return [[f"{n.what}: {n.value} ({n.source})"] for n in p.assumed]
+
+
 def text(answers: Sequence[Prediction], what_ifs: Sequence[Row], refused: Sequence[str]) -> str:
     """Everything for people: the first answer with what it rests on, and tables."""
     p = answers[0]
@@ -170,7 +175,7 @@ def text(answers: Sequence[Prediction], what_ifs: Sequence[Row], refused: Sequen
     if what_ifs:
         lines += ["", "What if", *_lines([("as it is", p), *what_ifs], p, False)]
     lines += [f"not compared: {reason}" for reason in refused]
-    lines += ["", "Assumed", *(f"  {n.what}: {n.value} ({n.source})" for n in p.assumed)]
+    lines += ["", "Assumed", *(f"  {line}" for line, in _assumed(p))]
     return "\n".join(lines) + "\n"
 
 
@@ -214,8 +219,7 @@ def page(answers: Sequence[Prediction], what_ifs: Sequence[Row], refused: Sequen
         parts.append(plain_table("Not compared", "", [("why", False)], [[r] for r in refused]))
     parts.append(plain_table("What is assumed",
                              "Numbers that were not replayed, and where they come from.",
-                             [("what", False), ("value", True), ("source", False)],
-                             [[n.what, n.value, n.source] for n in base.assumed]))
+                             [("a number and its source", False)], _assumed(base)))
     parts.append(plain_table("Do it again", f"Made by {made_by}.", [("command", False)],
                              [[c] for c in base.commands]))
     return document("life", _title(base), base.work.title,

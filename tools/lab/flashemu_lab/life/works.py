@@ -22,7 +22,7 @@ from ..core.units import decimal, in_bytes, number
 from ..recording import recordings
 from ..runs.program import Tool
 from . import diskstats, extcsd, readings, sysstat
-from .asked import DAY, seconds, shipped
+from .asked import DAY, often, seconds, shipped
 from .card import Card
 from .endurance import Number
 from .reading import Reading, between
@@ -56,6 +56,7 @@ class Told:
     device: str = ""
 
 
+_ASSUMED_SHAPE = "the shape of the requests is assumed"
 # What the members of Told say, for the message about one that no work takes.
 _SAYS = {"per_day": "how much a recording, a trace, a pattern or a shipped work writes in a day",
          "every": "how often a recording or a trace happens, or one event of a shipped work that "
@@ -174,7 +175,8 @@ def _amount(word: str, where: str, size: float | None) -> Work:
         if where == "chip" else _shape(65536)
     return Work(word, f"{number(size / 1e9)} GB a day " + (
         "on the chip" if where == "chip" else "from the host"), size=65536, per_day=size,
-        on_chip=where == "chip", assumed=(_daily(size, "given"), shape))
+        on_chip=where == "chip", doubts=() if where == "chip" else (_ASSUMED_SHAPE,),
+        assumed=(_daily(size, "given"), shape))
 
 
 def _daily(size: float, source: str) -> Number:
@@ -226,7 +228,7 @@ def _of_reading(word: str, r: Reading) -> Work:
     if r.per_day <= 0:
         raise LabError(f"{word}: {r.device} has no writes, so nothing wears")
     size = r.size or 65536
-    doubts = []
+    doubts = [_ASSUMED_SHAPE]
     if r.seconds and r.seconds < LEAST_SECONDS:
         doubts.append(f"the readings cover {number(r.seconds)} s, which stand for years")
     assumed = [_daily(r.per_day, f"{r.kind} of {r.device}"),
@@ -258,11 +260,9 @@ def _operand(word: str) -> str:
 
 def _how_often(told: Told, usual: float) -> tuple[float, Number, tuple[str, ...]]:
     if told.every:
-        return DAY / told.every, Number("the work happens", f"every {told.every:g} s", "given"), ()
-    return DAY / usual, Number("the work happens", f"every {usual:g} s", "assumed; --every TIME "
-                                                                         "says "
-                               "it"), (f"that the work happens every {usual / 3600:g} h is "
-                                       "assumed",)
+        return DAY / told.every, Number("the work happens", often(told.every), "given"), ()
+    return DAY / usual, Number("the work happens", often(usual), "assumed; --every TIME says it"), (
+        f"that the work happens {often(usual)} is assumed",)
 
 
 def _recording(word: str, told: Told) -> Work:
@@ -310,7 +310,7 @@ def _shipped(name: str, word: str, told: Told) -> Work:
     w = shipped()[name]
     options = _options(word)
     known = [*(["every"] if "events" in w else ["rate", "per-day"]),
-             *(["commits"] if w.get("event") == "commit" else [])]
+             *(["commits"] if w.get("event") == "a commit" else [])]
     for key in options:
         if key not in known:
             raise LabError(f"{word}: '{key}': {allowed(key, known)}")
@@ -325,19 +325,21 @@ def _shipped(name: str, word: str, told: Told) -> Work:
     if "events" in w:
         every = told.every or _every(word, options) or w["every"]
         given = bool(told.every or options)
-        what = Number(f"a {w.get('event', name)}", f"every {every:g} s", "given" if given else
-                      w["source"])
+        what = Number(w["event"], often(every), "given" if given else w["source"])
         work = Work(word, w["title"], requests, rounds=DAY / every / w["events"],
                     assumed=(what, shape), takes=takes)
+        doubt = f"{what.what} {what.value} is assumed"
     else:
         per_day = _per_day(word, options) or w["per_day"]
         given = bool(options)
         what = _daily(per_day, "given" if given else w["source"])
         work = Work(word, w["title"], requests, per_day=per_day, assumed=(what, shape),
                     takes=takes)
+        doubt = f"that {what.value} are written each day is assumed"
     if not given and w["source"].startswith("assumed"):
-        work = replace(work, doubts=(f"{what.what} {what.value} is assumed",))
-    return _given_amount(work, told if "every" in takes else replace(told, every=0))
+        work = replace(work, doubts=(doubt,))
+    work = _given_amount(work, told if "every" in takes else replace(told, every=0))
+    return replace(work, doubts=(*work.doubts, *([w["doubt"]] if "doubt" in w else [])))
 
 
 def _every(word: str, options: dict[str, str]) -> float:
@@ -394,7 +396,7 @@ def _trace(tool: Tool, word: str, told: Told) -> Work:
             raise LabError(f"{word}: lasts {number(length)} s and cannot happen every "
                            f"{told.every:g} s")
         work = replace(work, rounds=DAY / told.every, assumed=(
-            Number("the work happens", f"every {told.every:g} s", "given"),))
+            Number("the work happens", often(told.every), "given"),))
     elif length < LEAST_SECONDS:
         raise LabError(f"{word}: lasts {number(length)} s, which cannot stand for years; --every "
                        "TIME "
