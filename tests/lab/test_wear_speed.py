@@ -41,6 +41,34 @@ def test_cards_of_the_file():
     assert np.allclose(cards["5"].speeds(), [1, (318 / 7) / (799 / 7), (18 / 2) / (799 / 7)])
 
 
+PUBLISHED = """# a comment
+run,card,size_GB,start,date,cycles,TB_written,note
+3rd,(some TLC),8,2012-02-20,2012-03-01,100,0.8,
+3rd,,,,2012-03-06,140,1.1,"slower, a little"
+4th,Nobody's,8,2013-12-28,2014-01-02,60,0.5,
+4th,,,,2014-01-05,75,0.6,STOP: unreadable
+6th,Nobody's,8,2014-01-01,2014-01-03,60,0.5,
+x,read in a forum,16,,,,10,never failed
+"""
+
+
+def test_cards_as_they_were_published():
+    """Dates instead of days, over a leap day and a new year; the kind is in the words about a card."""
+    with tempfile.NamedTemporaryFile("w", suffix=".csv") as f:
+        f.write(PUBLISHED)
+        f.flush()
+        cards = wear_speed.read_cards(f.name)
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            wear_speed.main(f.name)
+    assert sorted(cards) == ["3", "4", "6"], cards
+    assert [cards[k].endurance for k in "346"] == [1000, 75, 0]
+    assert np.allclose(cards["3"].speeds(), [1, 0.8]) and np.allclose(cards["4"].speeds(), [1, 5 / 12])
+    said = out.getvalue()
+    assert "run 6: neither its kind nor its end is known\n" in said and "\n  6 " not in said, said
+    assert "nand.worn = read:127%,program:127%,erase:127%,end:796%\n" in said, "of the two of the tests"
+    assert "predicted, runs 3 and 4: " in said, said
+
+
 def test_work_is_the_integral():
     for cycles in (0.3, 0.99, 1.5):
         c = np.linspace(0, cycles * 700, 200001)
