@@ -16,7 +16,11 @@ import tempfile
 from flashemu_server import HANG_S, Server, attached, need, need_attached
 
 LIES = ("none", "lost-write", "misdirected-write:1K", "misdirected-read:1K", "stale-read:16M",
-        "unstable-read", "stuck-read:0", "capacity:32M", "mixed-queue")
+        "unstable-read", "stuck-read:0", "capacity:32M", "mixed-queue", "flush-ignored", "flush-late",
+        "wide-trim")
+# What a device needs to tell such a lie.
+CACHE = ["cache.size=8M", "cache.volatile=yes", "cache.idle_flush=no"]
+NEEDS = {"flush-ignored": CACHE, "flush-late": CACHE, "wide-trim": ["device.discard=yes"]}
 CARD = ["ssd-page", "size=64M"]
 # Ends that are no lies: what the server is told, and what makes each come.
 ENDS = {
@@ -55,7 +59,7 @@ def found(pattern, text, otherwise):
 
 def served(end, lies=True):
     """A server of a card that ends so; if it lies, then from the beginning or not yet."""
-    params = ENDS[end][0] if end in ENDS else ["faults.lie=" + end] if lies else []
+    params = ENDS[end][0] if end in ENDS else NEEDS.get(end, []) + ["faults.lie=" + end] * lies
     # Only what takes its time needs a clock that does.
     return Server(*CARD, *params, *(["clock=virtual"] if end not in ("slow", "hang") else []))
 
@@ -104,7 +108,7 @@ def bad_blocks(end):
 def read_back(end):
     """What f3read finds of an ext4 that f3write fills, if the device lies behind its sectors, or has
     ended."""
-    name = end if end.startswith(("none", "capacity")) else end + "/4M-"
+    name = end if end.startswith(("none", "capacity", "flush")) else end + "/4M-"
     with served(end, False) as s, attached(s) as device, tempfile.TemporaryDirectory() as mount:
         subprocess.run(["mkfs.ext4", "-q", "-F", "-O", "^has_journal,^resize_inode,^metadata_csum,^orphan_file",
                         "-m", "0", "-N", "16", "-G", "4096",
