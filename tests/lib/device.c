@@ -17,6 +17,7 @@ struct fe_profile ft_device_profile(const char *strategy)
         .blocks_per_plane = 24, .pages_per_block = 8, .page_size = PAGE, .oob_size = 64,
         .tR_ns = {25000}, .tPROG_ns = {200000}, .tBERS_ns = 1500000, .bus_rate = 1000000000,
         .endurance = 1000};
+    p.wear.rank_ppm = FE_MEDIAN_PPM;
     p.ftl = ft_ftl_params((uint32_t)fe_ftl_find(strategy), 8 * PAGE);
     p.link = (struct fe_link_params){.max_transfer = 2 * PAGE, .queue_depth = 1};
     return p;
