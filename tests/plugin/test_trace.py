@@ -237,6 +237,9 @@ def test_a_file_that_is_no_trace_stays():
         with Server("ideal", "size=1M", "file=" + image) as s:
             s.connect().pwrite(b"a" * 512, 0)
         has_all(refused("ideal", "size=1M", "file=" + image, "trace=" + image),
+                "^trace=.*image: is file= as well")
+        other = os.path.join(f.folder.name, ".", "image")
+        has_all(refused("ideal", "size=1M", "file=" + image, "trace=" + other),
                 "^trace=.*image: the file is not a flashemu trace")
         with Server("ideal", "size=1M", "file=" + image) as s:
             assert s.connect().pread(512, 0) == b"a" * 512
