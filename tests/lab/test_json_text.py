@@ -42,7 +42,7 @@ def test_json_that_is_none():
         assert refused(loads, '{"a":\n %s}' % number, "x").startswith("x:"), number
     assert refused(loads, "[" * 100000, "x") == "x: is no JSON that can be read"
     assert refused(loads, "1" * 5000, "x") == "x: is no JSON that can be read"
-    for text, why in (("{\n\n]", "3: is no JSON: a name in double quotes is missing"),
+    for broken, why in (("{\n\n]", "3: is no JSON: a name in double quotes is missing"),
                       ("[1, 2", "1: is no JSON: a comma is missing"),
                       ("[1,\n", "2: is no JSON: a value is missing"),
                       ('{"a" 1}', "1: is no JSON: a colon is missing"),
@@ -52,7 +52,7 @@ def test_json_that_is_none():
                       ('["\\q"]', "1: is no JSON: a text has an escape that JSON does not know"),
                       ('["\\u12"]', "1: is no JSON: a text has an escape that JSON does not know"),
                       (" \n", " is empty")):
-        assert refused(loads, text, "x") == "x:" + why
+        assert refused(loads, broken, "x") == "x:" + why
     assert loads("[1e17, -3, true]", "x") == [1e17, -3, True]
 
 

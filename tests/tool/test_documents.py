@@ -20,7 +20,7 @@ PAGES = ["README.md", "HACKING.md"] + ["docs/%s.md" % name for name in (
     "DESIGN", "CARDS", "FIT", "SPEED", "RECIPES", "START", "TUTORIAL")]
 FIT_MANUAL = "docs/man/flashemu-lab-fit.1"
 SECTIONS = "device|nand|ftl|cache|link|ecc|faults|step"
-WORDS = dict(zip("three four five six seven eight nine ten".split(), range(3, 11)))
+WORDS = dict(zip("three four five six seven eight nine ten eleven twelve".split(), range(3, 13)))
 
 
 def read(name):
