@@ -12,6 +12,7 @@
 #include "cuts/cuts.h"
 
 #include "base/num.h"
+#include "rt/clock.h"
 #include "tool.h"
 
 #include <errno.h>
@@ -23,7 +24,6 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 /* --- ids --- */
@@ -207,12 +207,10 @@ struct collector {
 /* Five times a second, and not once a window: one in which a unit is copied has thousands of cuts. */
 static void show_progress(struct collector *c)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    uint64_t ns = (uint64_t)now.tv_sec * FE_NS_PER_S + (uint64_t)now.tv_nsec;
-    if (ns - c->shown_ns < FE_NS_PER_S / 5)
+    uint64_t now_ns = fe_clock_now_ns();
+    if (now_ns - c->shown_ns < FE_NS_PER_S / 5)
         return;
-    c->shown_ns = ns;
+    c->shown_ns = now_ns;
     fprintf(stderr, "\r%" PRIu64 " of %" PRIu64 " cuts, %" PRIu64 " states \033[K",
             c->result->tried - c->result->second, c->wanted, c->result->states);
     fflush(stderr);
